@@ -124,7 +124,7 @@ def test_the_document_holds_to_its_schema(diff: Cli) -> None:
     for kind in ("added", "changed", "removed", "moved"):
         assert found["summary"][kind] == kinds.count(kind)
     first = found["differences"][0]
-    assert (first["target"], first["component"], first["why"]) == ("x86", "tensorflow", "you asked")
+    assert (first["target"], first["component"], first["why"]) == ("x86", "tensorflow", "requested")
     assert (first["old"]["value"], first["new"]["value"]) == ("2.4.0", "2.6.5")
     assert [found[side]["path"] for side in ("old", "new")] == ["old.lock", "three.lock"]
 

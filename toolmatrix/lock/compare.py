@@ -1,6 +1,6 @@
 """Differences between two sets of "component = value", and between two locks.
 
-`compare` knows nothing of locks: whatever can be said as a mapping can be compared with it.
+`compare` knows nothing of locks: it compares any two mappings.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def compare(
         location = {"environment": environment, "target": target}
         if before != after:
             changes.append(ValueChange(component=name, old=before, new=after, **location))
-        # A value that other facts stand behind has moved, and is the same all the same.
+        # A value with other facts behind it has moved, but still counts as the same.
         if before and after and before.value == after.value:
             same.append((environment, target, name, after.value))
     return Differences(changes=tuple(changes), same=tuple(same))
@@ -108,7 +108,7 @@ def _both(
 
 
 def own_flags(flags: LockedFlags, others: LockedFlags) -> dict[str, list[str]]:
-    """The compiler flags that only the first has, each with the lists it stands in."""
+    """The compiler flags that only the first has, each with the lists that contain it."""
     lists: dict[str, list[str]] = {}
     for name in FLAGS:
         for flag in getattr(flags, name):
@@ -147,14 +147,14 @@ def packages(target: LockedTarget, other: LockedTarget) -> dict[str, LockedValue
             value=" ".join((package.version, *_own_files(package, theirs.get(name))))
         )
         for name, package in ours.items()
-        # Of a component whose release moved its own line tells.
+        # A component whose release changed has a line of its own.
         if not (name in target.components and name in theirs)
         or theirs[name].version == package.version
     }
 
 
 def _own_files(package: LockedPackage, other: LockedPackage | None) -> list[str]:
-    # A release whose files are others than they were is the one difference that its version does not tell.
+    # Only files that changed within one release do not show in its version.
     if other is None or other.version != package.version:
         return []
     return [
@@ -178,6 +178,6 @@ def _settings(target: LockedTarget) -> dict[str, LockedValue]:
         "platform": target.platform,
         **{name: " ".join(getattr(flags, name)) for name in FLAGS},
         **{f"env {name}": value for name, value in flags.env.items()},
-        "cannot say": ", ".join(flags.missing),
+        "unsupported flags": ", ".join(flags.missing),
     }
     return {name: LockedValue(value=value) for name, value in settings.items() if value}

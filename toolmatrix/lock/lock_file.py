@@ -182,7 +182,7 @@ _HEAD = 4096
 _HEX, _DIGITS = "0123456789abcdef", 64
 
 _ANEW = "write it again with `toolmatrix lock`, or restore it from version control"
-# What each table holds: kinds of `_KINDS`, tables below it, `*` for names of any kind, `?` behind what may be left out.
+# The content of each table: kinds of `_KINDS`, tables below it, `*` for any name, `?` behind what may be left out.
 _BACKED: Fields = {"evidence": "word", "facts": "list", "disputed?": "list"}
 _PACKAGES: Fields = {"*": {"version": "text", "files": {"*": "sha256"}, "url?": "text"}}
 _TARGET: Fields = {
@@ -233,7 +233,7 @@ def read(path: str) -> Lock:
 
 def may_be_replaced(path: str) -> bool:
     """True if nothing is there, or what was a lock once: broken, of another schema, empty."""
-    # `--lock setup.cfg` is a slip: a file of somebody else is never overwritten.
+    # `--lock setup.cfg` is a slip: a foreign file is never overwritten.
     try:
         with opened(path) as file:
             head = file.read(_HEAD)
@@ -253,7 +253,7 @@ def parse(data: bytes, path: str) -> Lock:
 
 
 def odd(path: str, keys: tuple[str, ...], expected: str, actual: str = "") -> LockError:
-    """The error for what a lock that could be read says and nobody understands, with its line if it has a path."""
+    """The error for an unknown value of a readable lock, with its line if the lock has a path."""
     text = ""
     if path:
         with opened(path) as file:
@@ -340,11 +340,11 @@ def _same_schema(text: str, path: str) -> None:
             schema = value.strip('"')
             if schema != SCHEMA and schema.startswith(SCHEMA.rpartition("/")[0] + "/"):
                 raise LockError(
-                    "the lock has another schema",
+                    "the lock has a different schema",
                     where=Position(path, number),
                     expected=f"`{SCHEMA}`",
                     found=f"`{schema}`",
-                    help="use the toolmatrix that wrote it, or write it again with `toolmatrix lock`",
+                    help="use the toolmatrix version that wrote it, or write it again with `toolmatrix lock`",
                 )
             return
 
@@ -368,7 +368,7 @@ def _check_seal(text: str, path: str) -> None:
     # Git converts line ends where `core.autocrlf` says so: that is no edit, and has a remedy of its own.
     if "\r\n" in text and is_intact(text.replace("\r\n", "\n")):
         raise LockError(
-            "the line ends of the lock were converted",
+            "the line endings of the lock were converted",
             where=Position(path, text.count("\n", 0, text.index("\r\n")) + 1),
             expected="lines that end with LF",
             found="CR LF",
@@ -379,17 +379,17 @@ def _check_seal(text: str, path: str) -> None:
         raise _no_lock(text, path)
     if not separator or "\n" not in below:
         raise LockError(
-            "the lock is cut short",
+            "the lock is truncated",
             where=Position(path, len(text.removesuffix("\n").split("\n"))),
             expected="the rest of the file",
             found="its end",
             help=_ANEW,
         )
     raise LockError(
-        "the lock was edited since it was written",
+        "the lock was edited after it was written",
         where=Position(path),
         expected="what `toolmatrix lock` wrote",
-        found="lines whose digest is not that of its seal",
+        found="lines whose digest does not match its seal",
         help=_ANEW,
     )
 
@@ -402,7 +402,7 @@ def _is_lock(text: str) -> bool:
 
 
 def _no_lock(text: str, path: str) -> LockError:
-    # A file that is not even TOML is told as that, with line and column.
+    # A file that is not even TOML is reported as such, with line and column.
     if text:
         toml.parse(text, path, LockError, "the lock", _ANEW)
     return LockError(
@@ -435,7 +435,7 @@ class _Checker:
         for name, value in body.items():
             kind = _kind(fields, name)
             if kind is None:
-                raise self.wrong((*keys, name), "a key that this toolmatrix knows")
+                raise self.wrong((*keys, name), "a key known to this toolmatrix")
             if not isinstance(kind, str):
                 below.append((name, kind))
             elif not _KINDS[kind][0](value):
@@ -445,7 +445,7 @@ class _Checker:
                 raise self.wrong(keys, f"the key `{name}`")
         # A driver has a floor, which any newer fits; everything else has one version.
         if "floor?" in fields and ("version" in body) == ("floor" in body):
-            raise self.wrong(keys, "one of `version` and `floor`")
+            raise self.wrong(keys, "either `version` or `floor`")
         for name, inner in below:
             self.check(body[name], (*keys, name), inner)
 
@@ -455,7 +455,7 @@ class _Checker:
             where=Position(self.path, self.line(keys)),
             expected=expected,
             found=actual,
-            help="use the toolmatrix that wrote it, or write it again with `toolmatrix lock`",
+            help="use the toolmatrix version that wrote it, or write it again with `toolmatrix lock`",
         )
 
     def line(self, keys: tuple[str, ...]) -> int:

@@ -14,7 +14,7 @@ from toolmatrix.value import Value
 
 SCHEMA = "toolmatrix.lock/1"
 DEFAULT = "default"
-"""The environment of a request that stands in no `[environments.NAME]`."""
+"""The environment of a request outside any `[environments.NAME]`."""
 
 COMPILERS = ("gcc", "clang")
 FLAGS = ("cflags", "cxxflags", "nvcc", "hipcc")
@@ -67,7 +67,7 @@ class LockedVariant(Backed):
     @property
     def requirements(self) -> tuple[str, ...]:
         """The words before the first option."""
-        # Requirements never begin with a dash, and what `pip` is told besides always does.
+        # Requirements never begin with a dash, and every option of `pip` does.
         first = next((index for index, word in enumerate(self.install) if word[:1] == "-"), None)
         return self.install[:first]
 
@@ -150,7 +150,7 @@ class LockedTarget(Value):
 
     @property
     def compiles(self) -> bool:
-        """True if it holds a compiler of C, which alone can be told `flags.cflags`."""
+        """True if it has a C compiler, which `flags.cflags` are for."""
         return any(name in self.components for name in COMPILERS)
 
     @property
@@ -168,7 +168,7 @@ class LockedEnvironment(Value):
 
     @property
     def asked(self) -> dict[str, str]:
-        """The components the request names, wanted or held, with the words that name them."""
+        """The components that the request names, by itself or by `--with`, with the words that name them."""
         texts: dict[str, str] = {}
         for word in self.request:
             # `--target=arm` names no component, `--with=gcc==9` does.
@@ -193,7 +193,7 @@ class Lock(Value):
 
     def environment(self, name: str) -> LockedEnvironment | None:
         """The environment of that name, or the only one there is."""
-        # Where there is one nobody has to name it, whatever it is called.
+        # A single environment need not be named.
         if name in self.environments:
             return self.environments[name]
         return next(iter(self.environments.values())) if len(self.environments) == 1 else None

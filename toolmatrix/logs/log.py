@@ -45,12 +45,12 @@ _CALLERS = 8
 _RECOVERED = 50
 # Characters of a line that are kept: some builds print a command of kilobytes before what went wrong.
 _LONGEST = 400
-# Groups that tell one failure from another of its kind, beside the components that it is between.
+# Groups that distinguish failures of one kind, beside the components that they are between.
 _WHOSE = ("file", "symbol", "package", "other", "arch", "device")
 
 
 class Match(Value):
-    """A failure as the log tells it: the first line of it, what its groups took, and what was seen above it.
+    """A failure as the log shows it: its first line, the groups of the match, and the versions seen above it.
 
     `callers` are who needed something, the nearest first; `count` are the lines that say the same.
     """
@@ -124,7 +124,7 @@ class _LogReader:
     def read_line(
         self, uses: list[PatternUse], matched: MatchedLine, line: str, joint: int = 0
     ) -> bool:
-        """Keep what a line tells, of two that were joined what goes over the joint; whether that was a failure."""
+        """Record what a line shows, or a match across the joint of two joined lines; true if it was a failure."""
         for _, kind, about, pattern in uses:
             if kind == "witnesses":
                 for witness in pattern.line.finditer(line):
@@ -162,7 +162,7 @@ class _LogReader:
     ) -> Match:
         callers = [self.catalog.called(values[name]) for name in ("by", "onnx") if name in values]
         callers += self.callers(line)
-        # A line that names where the package lies which it is about does not say who wanted something of it.
+        # A line with the path of the package that it is about does not show its caller.
         about = {"", self.catalog.called(values.get("other", ""))}
         # Looking back decodes kilobytes a failure, so a log of nothing but failures gets it for the first ones only.
         if about.issuperset(callers) and "user" in signature.roles and self.looking_back:
@@ -279,7 +279,7 @@ class _LogReader:
 
 
 class Involved(Value):
-    """One side of a failure: a component or what stands for one, its version where the log tells it, and where.
+    """One side of a failure: a component or a placeholder, its version where the log shows it, and where.
 
     `needed` is the library, header or symbol that is asked of it, `wanted` what the lock holds of it, and `bring` the
     packages that would bring it.

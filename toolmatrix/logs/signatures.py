@@ -40,9 +40,9 @@ _WORDS = bytes(
     code | 0x20 if chr(code).isupper() else code if chr(code).isalnum() else 0x20
     for code in range(0x80)
 ).ljust(0x100)
-# Bytes behind a text by which what stands often in a log is told apart.
+# Bytes after a text by which frequent matches are distinguished.
 _TELLING = 16
-# From so many places in a block on, the last one stands for those between.
+# After so many matches in a block only the last one counts.
 _OFTEN = 50
 # Bytes above a line that can be looked back at.
 _ABOVE = 1 << 15
@@ -51,7 +51,7 @@ _WRAPPED = 50
 QUOTES = str.maketrans(dict.fromkeys("\u2018\u2019\u201c\u201d`", "'"))
 """Every kind of quote as `'`, as signatures write it."""
 _LONG_WORD = 1000
-# Words that nobody can mean; patterns would take long for them.
+# Words too long to matter; patterns would take long for them.
 _LONG_WORDS = re.compile(rb"(\S{200})\S{600,}(\S{200})")
 # Where writers of JSON lines keep what a program said.
 _MESSAGES = ("log", "message", "msg", "MESSAGE", "text", "line")
@@ -133,7 +133,7 @@ class Pattern:
 class SoughtTexts:
     """Texts of at least one word that are looked for, by their longest word.
 
-    Of those that stand `often` in a log and tell the same each time, a block yields the first that differ and the last.
+    Of those that occur `often` in a log with the same meaning, a block yields the first that differ and the last.
     """
 
     def __init__(self, texts: Iterable[str], often: Container[str] = ()) -> None:
@@ -145,7 +145,7 @@ class SoughtTexts:
         self.words = frozenset(self.patterns)
 
     def within(self, text: bytes, start: int, end: int) -> list[tuple[int, int, list[str]]]:
-        """The lines between two places of a text that hold any: where they begin and end, and what they hold."""
+        """The lines between two places of a text that hold any: where they begin and end, and their texts."""
         words = b" " + text[start:].translate(_WORDS) + b" "
         lines: dict[int, tuple[int, list[str]]] = {}
         for word in self.words.intersection(words.split()):
@@ -261,7 +261,7 @@ class Number(Value):
     minor: int
 
     def release(self, text: str) -> str:
-        """The release that a number stands for; its last part is left out where the number has none."""
+        """The release that a number encodes; its last part is left out where the number has none."""
         number = int(text)
         parts = [number // self.major, number % self.major // self.minor]
         last = number % self.minor
@@ -272,7 +272,7 @@ class LinePattern(Value):
     """A regular expression over a clean line, and a text that a line must hold before it is worth trying.
 
     `lower` is a group of releases, one of which has to be of the series of the group `spec` and lower; `higher` is that
-    of a release which has to be at least that of the group `least`. `coded` says how numbers in it stand for releases.
+    of a release which has to be at least that of the group `least`. `coded` says how numbers in it encode releases.
     """
 
     has: str
@@ -293,7 +293,7 @@ class LinePattern(Value):
         return match
 
     def groups(self, match: re.Match[str]) -> dict[str, str]:
-        """What the groups of a match took, numbers as the releases that they stand for."""
+        """What the groups of a match took, numbers as the releases that they encode."""
         values = {
             name.rstrip("_"): text.strip() for name, text in match.groupdict().items() if text
         }
@@ -335,7 +335,7 @@ class Signature(Value):
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The names of `between` without what stands for nobody."""
+        """The names of `between` without their fallbacks."""
         return tuple(role.partition("|")[0] for role in self.between)
 
 
@@ -418,7 +418,7 @@ class SignatureCatalog(_Caching, Value):
         return SoughtTexts(self.uses, often)
 
     def without_asides(self, line: str) -> str:
-        """What is left of a line without what only speaks of failures: a command, a test that passed, a probe."""
+        """The rest of a line without what only mentions failures: a command, a test that passed, a probe."""
         for pattern in self.asides:
             match = pattern.search(line)
             if match is not None:
@@ -435,7 +435,7 @@ class SignatureCatalog(_Caching, Value):
         return part(self.parts, name)
 
     def called(self, name: str) -> str:
-        """The component that a file, a package or a word in a message stands for; nothing for one that tells nobody."""
+        """The component that a file, a package or a word of a message names; an unknown one keeps its own name."""
         # A traceback of Windows names files by backslashes.
         path = name.replace("\\", "/")
         package = _PACKAGE.search(path)
@@ -480,7 +480,7 @@ def part(parts: Iterable[Provided], name: str) -> Provided | None:
 
 @cache
 def parts() -> tuple[Provided, ...]:
-    """The parts alone, which tell of a library whose it is without any log."""
+    """The parts alone, which map a library to its component without any log."""
     return _parts(load_yaml(signatures_path()))
 
 
@@ -492,7 +492,7 @@ def _lower(spec: str, releases: str) -> bool:
 
 
 def _numbers(release: str) -> list[int]:
-    # A line may be damaged: points side by side, and digits without end, of which Python makes no number.
+    # A line may be damaged: points side by side, and digits without end, which Python cannot convert.
     return [int(digits) for digits in _NUMBER.findall(release)]
 
 

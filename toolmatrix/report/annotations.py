@@ -20,7 +20,7 @@ _LEVELS = dict(zip(SEVERITIES, ("error", "warning", "note"), strict=True))
 class Annotation(Value):
     """One line to show, and where in the repository.
 
-    SARIF has more room: it adds `help`, `properties`, and `logical`, a name of a place that is in no repository.
+    SARIF has more room: it adds `help`, `properties`, and `logical`, the name of a location outside the repository.
     """
 
     severity: str
@@ -52,7 +52,7 @@ def commands(annotations: Iterable[Annotation], closing: str) -> str:
 
 
 def step_summary(head: Sequence[str], rows: Iterable[Sequence[str]], closing: str) -> str:
-    """The Markdown of a table, which is left out where it has no rows, and what stands below it."""
+    """The Markdown of a table, which is left out where it has no rows, and the closing line."""
     lines = [f"| {' | '.join(row)} |" for row in rows]
     if lines:
         lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head), *lines]

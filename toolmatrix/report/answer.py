@@ -128,17 +128,17 @@ class ResolutionDocument(Remarks):
     targets: dict[str, TargetEntry]
     evidence: Evidence
     caveats: NotRequired[list[Caveat]]
-    """What an answer is not: `implied-target` where devices bring the target that nobody named, `tested-not-preferred`
+    """What an answer is not: `implied-target` where the devices imply the target, `tested-not-preferred`
     by `--prefer newest`, `nothing-to-align` by `--align`, `meant-for-another` where of several targets one has no
     code for a codegen arch or device that it could have, `below-minimum` in documents of earlier releases, `to-
     bring` where something is not packaged, `source-archive` where what was to come as a wheel has none, `harvested`
     and `not-covered` where a component was read from the package index for a request and requires what the matrix
-    does not have, `untested` (TM102) where rows speak of what was asked and never together."""
+    does not have, `untested` (TM102) where rows cover parts of the request but never together."""
     unread: NotRequired[list[UnreadEntry]]
     """What the answer rests on and no fact decides: with any of it the answer is neither yes nor no (exit 4). A `pair`
     is of parts that touch."""
     untested: NotRequired[list[CoreEntry]]
-    """What nobody tested together; `why-not` has it."""
+    """Parts of the request that were never tested together; only in `why-not`."""
     allowed: NotRequired[Literal[True] | None]
     """Of `why-not`: true where facts support the request, null where none decides."""
 
@@ -210,7 +210,7 @@ def _target(index: Index, resolution: Resolution, target: str) -> TargetEntry:
     for choice in resolution.targets[target]:
         grounds: Grounds = {
             "evidence": choice.evidence,
-            # A fact that speaks by several rules is cited for each.
+            # A fact that applies by several rules is cited for each.
             "facts": list(dict.fromkeys(index.record(cite.record).id for cite in choice.cites)),
             "why": claims.reason(index, choice),
             "disputed": [dispute_document(index, rival) for rival in choice.disputed],

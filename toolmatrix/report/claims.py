@@ -52,7 +52,7 @@ class Notes:
 
     def numbered(self, sources: Iterable[str]) -> list[int]:
         """The numbers of the sources given."""
-        # A set would number the sources of one fact anew on every run.
+        # A set would number the sources of one fact differently on every run.
         return sorted(
             self.numbers.setdefault(source, len(self.numbers) + 1)
             for source in dict.fromkeys(sources)
@@ -122,7 +122,7 @@ def address(at: str) -> str:
 
 
 def series(version: str) -> str:
-    """`2.6.*` for 2.6.0: the minor series a row stands for."""
+    """`2.6.*` for 2.6.0: the minor series that a row represents."""
     return ".".join(version.split(".")[:2]) + ".*"
 
 
@@ -136,7 +136,7 @@ def because(
     mine = version if subject == component else ""
     if record.component != component:
         version = ""
-    # The words of a tested row show these two already: it names a release, and the series it stands for.
+    # The text of a tested row shows these two already: it names a release and its series.
     named = [name for name in rules if name not in ("same-minor", "same-series")]
     by_rule = f", by rule {' and '.join(named)}" if named else ""
     if record.says:
@@ -203,7 +203,7 @@ def locked_reason(
     rules = []
     if record.kind == "tested" and isinstance(record, ClaimRecord) and target is not None:
         chosen = target.components.get(record.subject)
-        # A lock lists no rules, but a row of another release than the chosen one can only speak by this one.
+        # A lock lists no rules, but a row of another release than the chosen one can only apply by this one.
         rules = ["same-minor"] if chosen and chosen.version != record.releases else []
     return because(record, rules, component, value.removeprefix(">="))
 
@@ -224,7 +224,7 @@ def claimed(verb: str, component: str, values: str) -> str:
 
 
 def filled(record: ClaimRecord, version: str = "", mine: str = "") -> str:
-    """The words a table brings, with its places filled in; `mine` is the chosen release of its subject."""
+    """The text of a table with its placeholders filled in; `mine` is the chosen release of its subject."""
     # Not by `str.format`: the words are data, in which any other brace is only a brace.
     words = record.says
     for name, value in (
@@ -262,7 +262,7 @@ def ranged(index: Index, component: str, releases: Sequence[str]) -> str:
 
 
 def _build(index: Index, name: str) -> str:
-    # The rest of a sentence tells the machine, and the default channel is what pip asks anyway.
+    # The rest of the sentence names the machine, and the default channel is what pip asks anyway.
     build, _, where = name.partition("@")
     channel = where.partition("/")[0]
     return build if index.channel(channel).default else f"{build} ({channel})"
@@ -274,7 +274,7 @@ def union(index: Index, component: str, selectors: Sequence[str]) -> str:
         return shortened(selectors[0])
     scale = index.scale(component)
     masks = [scale.select(selector) for selector in selectors]
-    # One that admits all that the others do is told as it was printed.
+    # One that admits all that the others do is shown as it was printed.
     whole = 0
     for mask in masks:
         whole |= mask
@@ -302,11 +302,11 @@ def _released(record: ReleaseRecord) -> str:
 
 
 def open_question(index: Index, ground: Incompatibility, *, offered: bool) -> str:
-    """The question that a statement nobody read leaves open."""
+    """The question that an unread statement leaves open."""
     releases = ranged(index, ground.subject, ground.releases)
     named = f"{named_as(index, ground.subject)} {terminal.few(releases, _NAMES)}".rstrip()
     head = index.header["components"][ground.subject]
-    # What is hidden has no name that anybody knows: its title is the question.
+    # A hidden component has no public name: its title is the question.
     if head["hidden"] and head["under"] == ground.component:
         return f"no fact says {head['title']}"
     # What is left open of some releases alone is asked of these.
@@ -325,7 +325,7 @@ def silence(index: Index, ground: Incompatibility) -> str:
     words = open_question(index, ground, offered=record.kind == "offers")
     if record.evidence == UNKNOWN:
         return words
-    # What was read in part is known as well as any other fact; of what came after a minimum nobody knows.
+    # What was read in part is known as well as any other fact; what came after a minimum is unknown.
     if ground.evidence != UNKNOWN:
         words += f" besides {shortened(record.selector)}"
         return f"{words}: {record.note}" if record.rule and record.note else words
@@ -352,6 +352,6 @@ def _outdated(index: Index, ground: Incompatibility, record: ClaimRecord) -> str
 
 def named_as(index: Index, component: str) -> str:
     """The name of a component in a sentence: a build goes by the component that it is a build of."""
-    # The name of a variant is an id of the index, which nobody has to know.
+    # The name of a variant is an internal id of the index.
     of: str = index.header["components"][component]["variant_of"]
     return of or component

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # So many clashing releases are named; of more only the selector is.
 _FEW = 4
-# So many of a sentence's names are told.
+# Names shown in one sentence.
 _NAMES = 6
 
 
@@ -88,9 +88,9 @@ def ground_text(
         return f"{named} needs {terminal.listing(list(ground.alternatives), 'or')}{conditions}"
     # That a build is of its release is its definition, and no fact that somebody stated.
     if index.header["components"][ground.subject]["variant_of"] == ground.component:
-        return f"each build of {ground.component} is of one release"
+        return f"each build of {ground.component} belongs to one release"
     if ground.values == ("absent",):
-        # What nobody read is written down as absent, so that nothing is promised of it.
+        # Unread values are recorded as absent, so that nothing is promised for them.
         if ground.evidence == "unknown":
             return claims.open_question(index, ground, offered=True) + conditions
         return f"{named} excludes {ground.component}{conditions}"
@@ -113,7 +113,7 @@ def clash(index: Index, ground: Incompatibility) -> str:
 
 
 def sentences(index: Index, lines: Sequence[CoreLine], about: str) -> list[str]:
-    """The facts of a core in words, `about` being "they"; the request's lines where no fact is left to tell."""
+    """The facts of a core in words, `about` being "they"; the request's lines where no fact remains."""
     texts = []
     for line in lines:
         if ground := line.ground:
@@ -126,7 +126,7 @@ def sentences(index: Index, lines: Sequence[CoreLine], about: str) -> list[str]:
                 texts.append(claims.silence(index, ground) if unread else sentence(index, line))
         elif line.stipulation is not None:
             texts.append(sentence(index, line))
-    # Where requests alone contradict each other, the defaults are no news to anybody.
+    # Where requests alone contradict each other, the defaults add nothing.
     return texts or [_ask_text(line.ask) for line in lines if line.ask and not line.ask.implied]
 
 
@@ -184,7 +184,7 @@ def soft_documents(index: Index, request: Request, pairs: Sequence[Untested]) ->
                 "target": pair.target,
                 "default": False,
             }
-            # A row is cited for every pair of releases that it joins, and several say the same: it is told once.
+            # A row is cited for every pair of releases that it joins, and several say the same: it is shown once.
             entry = lines.setdefault(f"{text} {cite.evidence}", line)
             if record.id not in entry["facts"]:
                 entry["facts"].append(record.id)

@@ -34,7 +34,7 @@ class WayOut(TypedDict):
 
 
 class SideEntry(TypedDict):
-    """A component that does not go with another one."""
+    """A component that is incompatible with another one."""
 
     component: str
     version: str | None
@@ -45,7 +45,7 @@ class SideEntry(TypedDict):
 
 
 class CauseEntry(FindingHead):
-    """A failure that a log tells of."""
+    """A failure that a log shows."""
 
     signature: str
     between: list[SideEntry]
@@ -247,7 +247,7 @@ def _fix(fix: Fix) -> str:
     positions: Mapping[str, int] = {
         name: position
         for position, argument in enumerate(fix.request)
-        # A word is `name==1.2` or `name>=1.2`, of which the name is left.
+        # An argument is `name==1.2` or `name>=1.2`; only its name is kept.
         if (name := argument.partition("=")[0].rstrip("<>~!")) in fix.answer
     }
     names = sorted(fix.answer, key=lambda name: positions.get(name, len(positions)))

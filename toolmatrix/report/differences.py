@@ -21,8 +21,8 @@ KINDS = ("added", "changed", "removed")
 _NAMED = 4
 # A value of more letters does not widen the column of the others.
 _WIDE = 28
-# Reasons that no source stands behind.
-_REQUESTED, _DROPPED = "you asked", "no longer requested"
+# Reasons without a source.
+_REQUESTED, _DROPPED = "requested", "no longer requested"
 
 
 class LockMatrix(TypedDict):
@@ -40,7 +40,7 @@ class LockHead(TypedDict):
 
 
 class ChangeEntry(TypedDict):
-    """A component that two locks hold differently."""
+    """A component that differs between two locks."""
 
     environment: str
     target: str

@@ -139,7 +139,7 @@ def _rejected(resolution: Resolution, choice: Choice) -> list[NotTaken]:
     build = index.header["components"][choice.component]["variant_of"]
     groups: dict[tuple[str, str], list[str]] = {}
     for group in alternatives(resolution, choice):
-        # Builds of one release are told apart by rules of preference, which differ from one to the next.
+        # Builds of one release are ranked by rules of preference, which differ from one to the next.
         if build and group.kind in ("older", "outranked"):
             for name in group.releases:
                 rule = variants.preferred(index, resolution, choice, name)
@@ -173,7 +173,9 @@ def why(resolution: Resolution, choice: Choice, group: Alternative) -> str:
         return f"no source joins them with {terminal.listing(group.anchors)}"
     reasons = cores.sentences(resolution.index, group.core, choice.component)
     if group.kind == "entangled":
-        return "no combination has them: " + " and ".join([*reasons, "no alternative avoids it"])
+        return "no combination includes them: " + " and ".join(
+            [*reasons, "no alternative avoids it"]
+        )
     if group.kind == "later":
         first = "that was chosen first" if reasons else "earlier choices exclude them"
         return " and ".join([*reasons, first])

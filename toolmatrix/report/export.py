@@ -2,7 +2,7 @@
 
 `releases`, `claims` and `data` are the facts as written; `hard`, `soft` and `disputes` are what the claims amount to
 once rules of inheritance have widened them and the better evidence has decided: all that an answer is solved from.
-docs/data.md tells what each field means. Every list has an order of its own, so that equal facts make equal bytes.
+docs/data.md describes each field. Every list has an order of its own, so that equal facts make equal bytes.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class ExportedDispute(TypedDict):
 
 class ExportDocument(TypedDict):
     """What `toolmatrix export` writes: the facts of a matrix, or those about some components, for other tools;
-    docs/data.md tells what each field means.
+    docs/data.md describes each field.
     """
 
     schema: Annotated[str, SCHEMA]
@@ -261,7 +261,7 @@ class Extract:
         import io
 
         # The module writes into a file and nowhere else: the stream is emptied after each row, or all of the
-        # table would be held. By default its lines would end in CR LF.
+        # table would stay in memory. By default its lines would end in CR LF.
         stream = io.StringIO()
         writer = csv.DictWriter(stream, COLUMNS, restval="", lineterminator="\n")
         writer.writeheader()
@@ -300,7 +300,7 @@ class Extract:
 
     @cached_property
     def _decisive(self) -> set[int]:
-        # Cited by what binds or vouches. Of a row that vouches for a component with others the others are told too.
+        # Cited by bindings or tested rows. A row that was tested with other components is exported with them.
         numbers = [binding.cites for _, binding in self._bindings()]
         numbers += [group.cites[row] for group, row in self._tested_rows()]
         return {cite.record for number in numbers for cite in self.index.cites(number)}
@@ -308,7 +308,7 @@ class Extract:
     @cached_property
     def _claims(self) -> list[ClaimRecord]:
         cited = {self.index.claim(number).id for number in self._decisive}
-        # Of a dispute both sides are told: who has one of them alone does not see that it is disputed.
+        # Both sides of a dispute are exported: one side alone does not show that it is disputed.
         cited |= {
             self.index.claim(number).id
             for _, dispute in self._disputes()
@@ -393,7 +393,7 @@ class Extract:
         number = self.pages.ids[record.id]
         standing = self.pages.standing(record.subject)
         when = [self._selected(*condition) for condition in record.conditions]
-        # One of several: whoever reads that of the first alone would be wrong.
+        # One of several: the component of the first alone would be wrong.
         any_of = list(record.alternatives)
         return {
             "id": record.id,
@@ -471,7 +471,7 @@ class Extract:
     def _selected(self, component: str, selector: str, *, exact: bool = False) -> SelectedEntry:
         """A component with a selector, and the releases that it admits: null for every one, known or to come."""
         scale = self.index.scale(component)
-        # A row of a table of releases speaks of 3.0 and not of 3.0.1, though the selector 3.0 admits both.
+        # A row of a table of releases means 3.0 and not 3.0.1, though the selector 3.0 admits both.
         mask = scale.bit(selector) if exact else scale.select(selector)
         releases = None if selector == "*" else self._named(component, mask)
         return {"component": component, "is": selector, "releases": releases}
@@ -488,7 +488,7 @@ class Extract:
         return [
             {
                 "fact": self.index.claim(cite.record).id,
-                # A binding joins releases of which several facts say the same: ids alone do not tell whose they are.
+                # A binding joins releases of which several facts say the same: ids alone do not show which.
                 "releases": [name for bit, name in enumerate(versions) if cite.covers(bit)],
                 "rules": list(cite.rules),
             }

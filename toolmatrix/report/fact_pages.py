@@ -273,13 +273,13 @@ class Pages:
         ]
 
     def standing(self, component: str) -> _Standing:
-        """The rules and disputes of everything that is said with this component as its subject."""
+        """The rules and disputes of all claims with this component as their subject."""
         if component not in self._standing:
             self._standing[component] = _Standing(self.index, component)
         return self._standing[component]
 
     def subject(self, record: FactRecord) -> str:
-        """The component a fact is about: whose release it is, or whose releases it speaks of."""
+        """The component a fact is about: the one whose release or releases it describes."""
         if isinstance(record, ReleaseRecord):
             return record.component
         if isinstance(record, RowRecord):
@@ -361,7 +361,7 @@ class Pages:
         return {"schema": SCHEMA, "matrix": head(self.index), "facts": list(entries)}
 
     def about(self, name: str, source: str = "") -> list[FactEntry]:
-        """The claims that have a component as their subject or speak about it, those of one source if it is given."""
+        """The claims that have a component as their subject or object, those of one source if it is given."""
         return [
             self.entry(record.id)
             for record in self.facts()
@@ -387,7 +387,7 @@ class _Standing:
         for dispute in facts.disputes:
             winner = index.claim(dispute.deciding).evidence
             self.winners.setdefault(dispute.rival, {})[dispute.deciding] = winner
-            # A rival may dispute by several rules; the best evidence of it is told.
+            # A rival may dispute by several rules; the best evidence of it is kept.
             known = self.losers.setdefault(dispute.deciding, {})
             known[dispute.rival] = max(
                 known.get(dispute.rival, dispute.evidence), dispute.evidence, key=words.rank
@@ -490,7 +490,7 @@ def table_text(name: str, entries: Sequence[FactEntry], screen: Terminal) -> str
 
 
 def component_text(index: Index, name: str, entries: Sequence[FactEntry], screen: Terminal) -> str:
-    """A component with its releases, and the tables and statements that speak of it, from the entries of claims."""
+    """A component with its releases, and the tables and statements about it, from the entries of claims."""
     versions = index.component(name).versions
     ends = f", {versions[0]} to {versions[-1]}" if versions else ""
     title = index.header["components"][name]["title"]

@@ -43,7 +43,7 @@ class FindingWay(HasFrom):
 
 
 class FindingHead(TypedDict):
-    """What is said of every finding."""
+    """The fields of every finding."""
 
     code: Code
     severity: Annotated[str, SEVERITIES]
@@ -273,7 +273,7 @@ class MatrixReport:
             mark = notes.cite(ground.facts)
             evidence = f" ({ground.evidence})" if ground.evidence else ""
             yield from screen.wrap(f"{reason}{evidence} {mark}", "  ", "    ")
-        # The sources of its grounds say where a finding stands better than a line of ours.
+        # The sources of its grounds locate a finding better than a line of our files.
         if finding.where is not None and not finding.grounds:
             yield f"  --> {finding.where}"
         # There are hundreds of notes; JSON has their help.
@@ -361,7 +361,7 @@ def _devices(
     longest = max(len(finding.device) for finding in findings)
     for device in dict.fromkeys(finding.device for finding in findings):
         own = [finding for finding in findings if finding.device == device]
-        # Of several plans each may say something else; what is said of all of them decides.
+        # Of several plans each may say something else; the finding about all of them decides.
         total = next((finding for finding in own if finding.plan is None), None)
         decided.append(total or own[0])
         answer = decided[-1].answer

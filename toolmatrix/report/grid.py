@@ -44,7 +44,7 @@ class ReleasesDocument(TypedDict):
 
 
 class CellEntry(TypedDict):
-    """Whether a row and a column go together."""
+    """Whether a row and a column are compatible."""
 
     value: Annotated[str, "yes", "no", "partial", "unknown"]
     evidence: Evidence
@@ -52,7 +52,7 @@ class CellEntry(TypedDict):
 
 
 class RowEntry(TypedDict):
-    """A row of a grid, which stands for one or more releases."""
+    """A row of a grid, for one or more releases."""
 
     row: str
     releases: NonEmpty[str]
@@ -100,7 +100,7 @@ class CellsDocument(TypedDict):
 
 
 class Layout(Value):
-    """A grid ready to print: labels of rows (with the releases each stands for), columns, and cells."""
+    """A grid ready to print: labels of rows (with the releases of each), columns, and cells."""
 
     row_component: str
     column_component: str
@@ -153,14 +153,14 @@ def lay_out(
 
 
 def _informative(assembly: Assembly, grid: Grid, columns: str, *, brief: bool) -> list[int]:
-    """The columns that facts speak about, of those that their component wants to be shown."""
+    """The columns that facts cover, of those that their component wants to be shown."""
     selector = assembly.header["components"][columns].get("grid", "")
     named = assembly.mask(columns, selector) if selector else -1
     versions = assembly.component(columns).versions
     return [
         position
         for position, name in enumerate(grid.columns)
-        # Bit 0 of a mask stands for absence, so that the bit of a release is one further up.
+        # Bit 0 of a mask means absence, so the bit of a release is one further up.
         if named >> versions.index(name) + 1 & 1
         and grid.spoken[position]
         and not (brief and all(line[position].word == "no" for line in grid.cells))
@@ -296,7 +296,7 @@ def markdown(table: Sequence[Sequence[str]]) -> str:
 
 
 def _in_form(table: Sequence[Sequence[str]], form: str, title: str, remarks: Sequence[str]) -> str:
-    """A table as csv, md or html, the last two with what is told below it."""
+    """A table as csv, md or html, the last two with the notes below it."""
     if form == "csv":
         return _csv(table)
     if form == "md":

@@ -19,7 +19,7 @@ def text(inventory: Inventory, screen: Terminal, *, everything: bool = False) ->
     lines += _block("components", _components(inventory), screen)
     lines += _block("features", _features(inventory, everything=everything), screen)
     lines += _block("libraries that no file provides", _missing(inventory), screen)
-    lines += _block("not seen", ([gap.what, gap.reason] for gap in inventory.skipped), screen)
+    lines += _block("not inspected", ([gap.what, gap.reason] for gap in inventory.skipped), screen)
     missing = sum(not soname.found for soname in inventory.sonames)
     counts = (
         plural(len(inventory.components), "component"),
@@ -46,7 +46,7 @@ def _components(inventory: Inventory) -> Iterator[list[str]]:
 def _features(inventory: Inventory, *, everything: bool) -> Iterator[list[str]]:
     for name, several in inventory.features.items():
         if everything or not name.startswith(_QUIET):
-            # A library lies in many places and says the same in each: the first one stands for all.
+            # A library lies in many places and says the same in each: the first one represents all.
             by_value: dict[str, list[Seen]] = {}
             for copy in several:
                 by_value.setdefault(copy.version, []).append(copy)
@@ -58,5 +58,5 @@ def _features(inventory: Inventory, *, everything: bool) -> Iterator[list[str]]:
 def _missing(inventory: Inventory) -> Iterator[list[str]]:
     for soname in inventory.sonames:
         if not soname.found:
-            there = f"there is {', '.join(soname.others)}" if soname.others else ""
+            there = f"found {', '.join(soname.others)}" if soname.others else ""
             yield [soname.name, f"needed by /{soname.needed_by[0]}", there]

@@ -1,4 +1,4 @@
-"""What goes with a release, as a document and for people: by component, tested before allowed before refused."""
+"""What is compatible with a release, as a document and as text: by component, tested before allowed before refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "toolmatrix.partners/1"
 _WORDS = {"tested": "yes", "allowed": "yes", "refused": "no", "unknown": "unknown"}
-# So much of each is told unless all is asked for: ranges of releases, of what does not go, sources, names.
+# Limits without `--all`: ranges of releases, of refused ones, sources, names.
 _RANGES, _REFUSED, _SOURCES, _NAMES = 8, 4, 3, 12
 _INDENT = " " * 21
 
@@ -31,7 +31,7 @@ class WayEntry(HasFrom):
 
 
 class SaidEntry(TypedDict):
-    """Releases of which facts say the same, as well known as the word says."""
+    """Releases with the same verdict and evidence."""
 
     says: Annotated[str, SAYS]
     releases: NonEmpty[str]
@@ -40,7 +40,7 @@ class SaidEntry(TypedDict):
 
 
 class PartnerEntry(TypedDict):
-    """The releases of a component by what is said of them."""
+    """The releases of a component by their verdict."""
 
     component: str
     builds_of: str
@@ -49,8 +49,8 @@ class PartnerEntry(TypedDict):
 
 
 class PartnersDocument(TypedDict):
-    """What `toolmatrix what --json` prints: which releases of other components go with those asked about, which do
-    not, and of which nobody speaks.
+    """What `toolmatrix what --json` prints: which releases of other components are compatible with the requested
+    ones, which are not, and which no fact mentions.
     """
 
     schema: Annotated[str, SCHEMA]
@@ -65,10 +65,10 @@ class PartnersDocument(TypedDict):
 
 
 def document(index: Index, partners: Partners) -> PartnersDocument:
-    """What goes with the releases as JSON values: of each component that a fact joins with them, all releases."""
+    """What is compatible with the releases as JSON values: all releases of each component that a fact joins to them."""
     requests = [answer.request_document(request) for request in partners.requests]
     heads = index.header["components"]
-    # Of which release a build is, is no question.
+    # The release of a build is known.
     own = heads[partners.component]["variant_of"]
     joined = [
         partner
@@ -103,7 +103,7 @@ def document(index: Index, partners: Partners) -> PartnersDocument:
 def _partner(index: Index, partner: Partner, subject: str) -> PartnerEntry:
     scale = index.scale(partner.component)
     builds_of = index.header["components"][partner.component]["variant_of"]
-    # Every build requires its own release: the builds of all others would be told as refused.
+    # Every build requires its own release: the builds of all others would be shown as refused.
     says = [verdict for verdict in SAYS if verdict != "refused" or builds_of != subject]
     return {
         "component": partner.component,
@@ -126,7 +126,7 @@ def cited(index: Index, mask: int, facts: Iterable[PairFact]) -> set[str]:
     """The ids of the claims by which facts say something of some releases of a partner."""
     ids = set()
     for fact in facts:
-        # A fact about the partner is cited for the releases that are told, one about the subject for its own.
+        # A fact about the partner is cited for the releases in the mask, one about the subject for its own.
         own = fact.touching & mask if fact.touching == fact.mask else fact.touching
         cites = [cite for cite in index.cites(fact.cites) if cite.touches(own)]
         ids |= {index.claim(cite.record).id for cite in cites}
@@ -134,14 +134,14 @@ def cited(index: Index, mask: int, facts: Iterable[PairFact]) -> set[str]:
 
 
 def positive(document: PartnersDocument) -> bool:
-    """True if some release of some component is known to go with what was asked about."""
+    """True if some release of some component is known to be compatible with the requested ones."""
     return any(map(_goes, document["partners"]))
 
 
 def text(
     index: Index, document: PartnersDocument, screen: Terminal, *, everything: bool = False
 ) -> str:
-    """What goes with the releases for people, by component; what only refuses them, and what is silent, at the end."""
+    """What is compatible with the releases as text, by component; those that only refuse them or have no facts last."""
     notes = claims.Notes(index)
     heads = index.header["components"]
     # What answers leave out is left out here too.
@@ -189,7 +189,7 @@ def _lines(
     index: Index, partner: PartnerEntry, notes: claims.Notes, screen: Terminal, *, everything: bool
 ) -> list[str]:
     component, of = partner["component"], partner["builds_of"]
-    lines = [f"{of}, its builds" if of else component]
+    lines = [f"builds of {of}" if of else component]
     for entry in _merged(partner):
         releases = ranges(index, component, entry["releases"])
         most = _REFUSED if entry["says"] == "refused" else _RANGES
@@ -208,9 +208,9 @@ def _lines(
 
 
 def _merged(partner: PartnerEntry) -> Iterator[SaidEntry]:
-    """What is said of a component, all that is refused in one line, which is worth its weakest fact."""
+    """The entries of a component; all refused releases are one entry with the weakest evidence."""
     yield from (entry for entry in partner["said"] if entry["says"] != "refused")
-    # Which of the facts refuses which release helps nobody who looks for what goes.
+    # Which fact refuses which release does not help in the search for compatible ones.
     refused = [entry for entry in partner["said"] if entry["says"] == "refused"]
     if refused:
         yield {
@@ -244,7 +244,7 @@ def ranges(index: Index, component: str, names: Sequence[str]) -> str:
         line = build.line if default else f"{build.line} ({build.channel})"
         by_line.setdefault(line, []).append(build.release)
     return ", ".join(
-        # `few` tells ranges apart by their commas: within those of one line there is to be none.
+        # `few` splits ranges at commas, so those of one line must not contain any.
         f"{line} of {claims.ranged(index, of, releases) or 'any release'}".replace(", ", " ")
         for line, releases in by_line.items()
     )
@@ -259,7 +259,7 @@ def _rest(
             f"builds of {partner['builds_of']}" if partner["builds_of"] else partner["component"]
             for partner in refused
         )
-        lines += screen.wrap(f"no fact allows it with any of {names}")
+        lines += screen.wrap(f"no fact allows it with {names}")
     if silent:
         names = ", ".join(silent) if everything else terminal.some(silent, _NAMES)
         lines += screen.wrap(f"no fact joins it with {names}")

@@ -1,6 +1,6 @@
 """What a command prints as a picture (`svg`), a page (`html`) or a part of a pull request (`md`): a title and a text.
 
-Pictures and pages are light or dark as their reader is, hold all they need and ask nobody for anything. Tables of a
+Pictures and pages are light or dark as their reader is, are complete and load nothing. Tables of a
 page are cards below each other on a phone.
 """
 
@@ -51,7 +51,7 @@ def svg(title: str, text: str) -> str:
             at = f'x="{_EDGE}" y="{_EDGE + (row + 0.7) * _HIGH:g}"'
             fit = f'textLength="{len(plain) * _WIDE:.1f}" lengthAdjust="spacingAndGlyphs"'
             elements.append(f"<text {at} {fit}>{_spans(line, 'tspan', escape)}</text>\n")
-    # A list of letters has no place in a title.
+    # A title is one line of plain text.
     named = escape(title or visible(lines[0]))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}"'
@@ -85,7 +85,7 @@ def html(title: str, text: str) -> str:
 
 
 def page(title: str, style: str, body: str) -> str:
-    """A page that holds all it needs and asks nobody for anything; its title and body are HTML already."""
+    """A complete page that loads nothing; its title and body are HTML already."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'

@@ -44,7 +44,7 @@ class PortedTarget(HasFrom):
 
 
 class PortedValue(TypedDict):
-    """What a target holds of a component."""
+    """The value of a component on a target."""
 
     target: str
     value: str
@@ -62,7 +62,7 @@ class AbsentEntry(TypedDict):
 
 
 class PortedComponent(TypedDict):
-    """A component, and what each target holds of it."""
+    """A component with its value on each target."""
 
     component: str
     kind: Annotated[str, "equal", "different", "only"]
@@ -83,7 +83,7 @@ class PortedFlag(TypedDict):
 
 
 class PortDocument(TypedDict):
-    """What `toolmatrix diff --json` prints of two targets. `held` has what each holds, `absent` why one has none."""
+    """What `toolmatrix diff --json` prints of two targets. `held` has the value of each, `absent` why one has none."""
 
     schema: Annotated[str, SCHEMA]
     targets: Pair[PortedTarget]
@@ -93,7 +93,7 @@ class PortDocument(TypedDict):
 
 
 class Side(Value):
-    """One of the two targets: its name, its lock, and what the lock holds of it."""
+    """One of the two targets: its name, its lock, and its entry in the lock."""
 
     name: str
     path: str
@@ -174,7 +174,7 @@ def _absence(index: Index, target: LockedTarget, name: str) -> str:
         return f"accelerator {target.accelerator}"
     if head and head["under"] and head["under"] not in target.components:
         return f"no {head['under']} there"
-    return "nothing there needs it"
+    return "not needed there"
 
 
 def _own_flags(index: Index, side: Side, other: Side) -> Iterator[PortedFlag]:
@@ -196,7 +196,7 @@ def _own_flags(index: Index, side: Side, other: Side) -> Iterator[PortedFlag]:
 
 
 def _behind(index: Index, target: LockedTarget, flag: str) -> tuple[list[str], str, str]:
-    """The facts of a flag, its evidence and the release it stands for: the flag itself, or a codegen arch."""
+    """The facts of a flag, its evidence and the release that it names: the flag itself, or a codegen arch."""
     # nvcc hands flags to the host compiler by -Xcompiler; facts name them without it.
     bare = flag.removeprefix("-Xcompiler=")
     facts = []
@@ -258,7 +258,7 @@ def _heading(sides: list[PortedTarget]) -> str:
 
 
 def _equal(parts: list[PortedComponent], screen: Terminal) -> list[str]:
-    # All in one paragraph: what is equal is read only by who looks for something that is missing below.
+    # One paragraph: equal components matter only to a reader who misses one below.
     names = []
     for component in parts:
         first, second = component["held"]
@@ -285,7 +285,7 @@ def _only(parts: list[PortedComponent], notes: Notes) -> Iterator[Row]:
 
 
 def _why(entry: PortedValue | PortedFlag, notes: Notes) -> str:
-    # The name of the component or flag stands before its reason already.
+    # The line begins with the name of the component or flag already.
     named = entry.get("value", entry.get("flag", ""))
     mark = notes.carrier(entry["facts"], entry["evidence"] or "")
     return f"{entry['why'].removeprefix(f'{named} ')} {mark}".strip()

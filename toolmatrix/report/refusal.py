@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from toolmatrix.solve.worlds import Outside
 
 SCHEMA = "toolmatrix.conflict/1"
-NO_REPAIR = "no one or two changes make it possible"
+NO_REPAIR = "changing one or two of the requirements is not enough"
 # So many lines of the derivation of one core are printed; --depth shows the rest.
 _LIMIT = 12
 
@@ -71,7 +71,7 @@ class OutsideEntry(TypedDict):
 
 
 class RequestChange(HasFrom):
-    """A part of the request and what takes its place."""
+    """A part of the request and its replacement."""
 
     to: str | None
 
@@ -177,7 +177,7 @@ def counted(document: ConflictDocument) -> str:
 
 
 def reasons(parts: Sequence[CoreEntry], notes: Notes, *, several: bool) -> list[DerivedReason]:
-    """The cores of a refusal as they are told: lines with evidence and the numbers of their sources, and a conclusion.
+    """The cores of a refusal as printed: lines with evidence and the numbers of their sources, and a conclusion.
 
     `several` targets are named in each line.
     """

@@ -1,7 +1,7 @@
-"""What is said with an answer: its caveats, newer releases that facts refuse, other ways to get it, images built of it.
+"""Remarks on an answer: its caveats, newer releases that facts refuse, other ways to get it, images built of it.
 
-Caveats keep an answer from being taken for more: what an option did not do, what nobody tested or knows. An image that
-was built says that it was made, with these versions on this distribution, and nothing of any other.
+Caveats keep an answer from being taken for more: what an option did not do, what is untested or unknown. An image that
+was built proves these versions on this distribution, and no other.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class OtherWay(HasFrom):
 
 
 class FullyKnown(TypedDict):
-    """Where the answer rests on what nobody read: the newest release of which everything is known, and the command
+    """Where the answer rests on unread statements: the newest release of which everything is known, and the command
     that answers it.
     """
 
@@ -127,7 +127,7 @@ class FullyKnown(TypedDict):
 
 
 class Remarks(TypedDict):
-    """What is said with an answer: a key is left out where there is nothing to say."""
+    """Remarks on an answer: a key is left out where it would be empty."""
 
     skipped: NotRequired[list[SkippedEntry]]
     """Newer releases of what was asked for that were not taken, and the fact that refuses them, or what no source
@@ -136,12 +136,12 @@ class Remarks(TypedDict):
     """The other way to get the framework where `--from` was left out: the wheel of the release that is built, or the
     command that builds what is installed."""
     fully_known: NotRequired[FullyKnown]
-    """Where the answer rests on what nobody read: the newest release of which everything is known, and the command
+    """Where the answer rests on unread statements: the newest release of which everything is known, and the command
     that answers it."""
 
 
 def unread(resolution: Resolution) -> list[UnreadEntry]:
-    """Statements that the answer rests on and nobody knows: with any of it, it is neither yes nor no."""
+    """Unknown statements that the answer rests on: with any of them it is neither yes nor no."""
     # Several grounds may read the same.
     grounds = {claims.silence(resolution.index, ground): ground for ground in resolution.unread}
     silent: list[UnreadEntry] = [
@@ -155,7 +155,7 @@ def _touching(resolution: Resolution, pair: Touching) -> UnreadEntry:
     chosen = resolution.chosen(pair.target) | {
         name: release for target, name, release in resolution.hidden if target == pair.target
     }
-    # A device is no choice of an answer.
+    # A device is not part of an answer.
     first, second = (f"{name} {chosen.get(name, '')}".rstrip() for name in (pair.one, pair.other))
     where = f" on {pair.target}" if len(resolution.targets) > 1 else ""
     text = {
@@ -179,7 +179,7 @@ def _touching(resolution: Resolution, pair: Touching) -> UnreadEntry:
 
 def caveats(resolution: Resolution) -> list[Caveat]:
     """The caveats of an answer, each of a kind, in words and with the components it is about."""
-    # What an option did not do comes first, what nobody tested or knows last.
+    # What an option did not do comes first, what is untested or unknown last.
     kinds = (
         *(_implied, _without_effect, _elsewhere, _to_bring, _archived),
         *(_harvested, _untested, _unjoined),
@@ -192,7 +192,7 @@ def caveats(resolution: Resolution) -> list[Caveat]:
 
 
 def _implied(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
-    """The target that nobody named, where the machine of the devices is not that of the default one."""
+    """The target that the request does not name, where the machine of the devices is not that of the default one."""
     request, targets = resolution.request, resolution.index.header["targets"]
     machine = targets[next(iter(targets))]["context"]["machine"]
     for ask in request.asks:
@@ -222,17 +222,17 @@ def _elsewhere(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatCo
         asks = tuple(ask for ask in request.asks if ask.target == target)
         kind = "devices" if option == "device" else "archs"
         alone = Request(asks=asks, targets=(target,)).replace(**{kind: (name,)})
-        # With an accelerator that nobody named it may be had there.
+        # It may be available there with an accelerator that the request does not name.
         if possible(resolution.index, alone):
             text = (
                 f"--{option} {request.named(name)}: not on {target}, which has no accelerator here; "
-                f"`--target {target}` alone has it"
+                f"use `--target {target}` alone"
             )
             yield "meant-for-another", text, []
 
 
 def _to_bring(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
-    # Releases of hidden components say what somebody has to bring; the answer itself does not hold it.
+    # Releases of hidden components say what the user has to install; the answer itself lacks it.
     index = resolution.index
     for target, name, release in resolution.hidden:
         record = index.release(index.number(f"{name}=={release}"))
@@ -271,7 +271,7 @@ def _archived(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatCom
 
 
 def _harvested(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
-    # Read for a request and looked at by nobody, with requirements that no component of the matrix stands for.
+    # Read for a request and unreviewed, with requirements that are not components of the matrix.
     index = resolution.index
     for target, choices in resolution.targets.items():
         for choice in choices:
@@ -311,7 +311,7 @@ def _untested(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatCom
 
     documents = cores.soft_documents(resolution.index, resolution.request, pairs)
     for pair, core in zip(pairs, documents, strict=True):
-        # One row is enough here; `why-not` tells all of them.
+        # One row is enough here; `why-not` shows all of them.
         lines = "; ".join(line["text"] for line in core["lines"][:1])
         text = f"{core['conclusion'].removesuffix('.')}: {lines}  TM102"
         components: list[CaveatComponent] = [
@@ -368,7 +368,7 @@ def _skipped(resolution: Resolution) -> Iterator[SkippedEntry]:
     wanted = {*resolution.request.wanted} if len(resolution.request.wanted) <= _MANY else set()
     for target, choices in resolution.targets.items():
         for choice in choices:
-            # Most answers hold the newest, and cost nothing here.
+            # Most answers have the newest, and cost nothing here.
             within = _newer(resolution, choice) if choice.component in wanted else 0
             if within:
                 yield from _refused(resolution, choice, within, target)
@@ -422,7 +422,7 @@ def _short(resolution: Resolution, choice: Choice, group: Alternative) -> str:
     about = {(line.ground.subject, line.ground.component) for line in group.core if line.ground}
     if group.kind == "entangled" and about == {("device", "arch")}:
         devices = [resolution.request.named(device) for device in resolution.request.devices]
-        return f"they have no code that {terminal.listing(devices, 'or')} runs"
+        return f"they have no code for {terminal.listing(devices, 'or')}"
     return explanation.why(resolution, choice, group)
 
 
@@ -446,7 +446,7 @@ def _end(resolution: Resolution, choice: Choice, group: Alternative) -> Incompat
 
 
 def _alternative(context: RequestContext, resolution: Resolution) -> OtherWay | None:
-    """The wheel of what would be built, or the words that build what is installed; only where nobody said which."""
+    """The wheel of what would be built, or the command that builds what is installed; only without `--from`."""
     index, request = resolution.index, resolution.request
     origin = next((ask for ask in request.asks if ask.component == "from"), None)
     framework = next(
@@ -457,7 +457,7 @@ def _alternative(context: RequestContext, resolution: Resolution) -> OtherWay | 
     if origin is None or not origin.implied or not release:
         return None
     if origin.selector == "source":
-        # Who names a build tool or an arch builds.
+        # A request that names a build tool or an arch builds.
         return _as_wheel(resolution, target, framework, release)
     from toolmatrix.report import refusal
 
@@ -540,7 +540,7 @@ def _pinned(request: Request, pins: Mapping[str, str]) -> Request:
     )
 
 
-# Where one of these differs it is another image, of which a build says nothing; those below may differ and are told.
+# Where one of these differs a build says nothing about the image; those below may differ and are shown.
 _SAME = ("machine", "from", "accelerator")
 _VARYING = ("distro", "python")
 

@@ -157,7 +157,7 @@ def _ends(ends: tuple[tuple[str, ...], tuple[str, ...]] | None) -> EndsEntry | N
 
 
 def _meaning(word: str, flags: Mapping[str, KnownWord]) -> str | None:
-    # Behind the name of a flag stands a value of this one run.
+    # The value after the name of a flag is that of one run.
     name = word.partition("=")[0].partition(" ")[0]
     return flags[name].sentence() if name in flags else None
 
@@ -190,7 +190,7 @@ def text(
         for at in plans:
             parts.append([f"{screen.style(sign, sign)} {_heading(log.plans[at])}, only in {path}"])
     if not comparison:
-        parts.append(["the same, but for names, places and versions of tools"])
+        parts.append(["identical except for names, paths and tool versions"])
     return terminal.blocks(parts)
 
 
@@ -205,7 +205,7 @@ def _changes(
     screen: Terminal,
     by_default: Callable[[Plan], bool],
 ) -> list[str]:
-    """The changes of a plan as a whole; archs that are the default of a toolkit are called so."""
+    """The changes of a plan as a whole; default archs of a toolkit are marked."""
     rows = []
     for change in difference.changes:
         marks = [
@@ -233,7 +233,7 @@ def _stages(difference: PlanDifference, before: Plan, after: Plan, screen: Termi
         for at in ids
         for stage in (plan.stages[at],)
     ]
-    return ["stages of one alone", *terminal.columns(rows)] if rows else []
+    return ["stages in only one plan", *terminal.columns(rows)] if rows else []
 
 
 def _moves(difference: PlanDifference) -> list[str]:
@@ -268,7 +268,7 @@ def _words(
     width = min(max(len(word) for _, word in steps_by_word), screen.width // 2)
     indent = " " * (width + 6)
     lines = ["words"]
-    # What is gone stands before what has come.
+    # Removed words come before added ones.
     for (only, word), steps in sorted(steps_by_word.items(), key=lambda item: item[0][0] == "new"):
         sign = "+" if only == "new" else "-"
         head = f"  {screen.style(sign, sign)} {word.ljust(width)}  "
@@ -283,7 +283,7 @@ def _words(
 
 
 def _describe_step(words: WordDifference) -> str:
-    # How many stages of a step have the words is said only where not all do.
+    # The number of stages with these words is shown only where some lack them.
     count = len(words.stages)
     return _named(words.step) + (f" ({count} of {words.matched})" if count < words.matched else "")
 

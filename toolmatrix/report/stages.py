@@ -53,9 +53,8 @@ def text(
 ) -> str:
     """Every plan of a log with a heading, its stages and what there is to know of it; then a total.
 
-    `where` is what the log is called, empty for a dry run of our own; `place` is what is said of where plans come from
-    that come from neither. `full` leaves nothing out, `explain` adds a
-    sentence for each stage.
+    `where` is what the log is called, empty for a dry run of our own; `source` describes any other
+    origin of the plans. `full` leaves nothing out, `explain` adds a sentence for each stage.
     """
     several = len(log.plans) > 1
     shapes: dict[object, int] = {}
@@ -111,7 +110,7 @@ def title(plan: Plan) -> str:
 
 
 def _release(compiler: str) -> str:
-    # A front end is told the version as one number: `gnu 120200` is gnu 12.2.0.
+    # A front end gets the version as one number: `gnu 120200` is gnu 12.2.0.
     name, _, number = compiler.partition(" ")
     if name == "microsoft" or not number.isdigit():
         return compiler
@@ -186,7 +185,7 @@ class FileNames:
     def __init__(self, plan: Plan, *, full: bool = False) -> None:
         written = {path for stage in plan.stages for path in stage.outputs}
         self.read = {path for stage in plan.stages for path in stage.inputs}
-        # What a driver removes in the end was for its own use, whether or not a stage read it.
+        # Files that a driver removes in the end are temporary, whether or not a stage read them.
         self.passed = (written & self.read) | set(plan.removed)
         self.folders = {posixpath.dirname(path) for path in self.passed}
         self.full = full
@@ -252,7 +251,7 @@ def products(plan: Plan) -> list[str]:
 
 
 def runs(plan: Plan, *, unfolded: bool = False) -> list[list[Line]]:
-    """The lines of a plan's table in the order of its stages; lines that stand for many stages are one run."""
+    """The lines of a plan's table in the order of its stages; lines that each cover many stages are one run."""
     singles = [Line(stages=(stage,), prose=prose_of(plan, stage)) for stage in plan.stages]
     shapes = [_shape(line) for line in singles]
     groups: list[list[Line]] = []
@@ -324,7 +323,7 @@ def table(plan: Plan, screen: Terminal, *, full: bool = False, explain: bool = F
         if explain:
             rows += [*screen.wrap(_explained(line, described), "    ", "    "), ""]
     if names.short:
-        rows.append(f"`*` stands for {terminal.printable(names.stem)}")
+        rows.append(f"`*` is short for {terminal.printable(names.stem)}")
     return rows + [note for run in folded for note in _archs(run, screen)]
 
 

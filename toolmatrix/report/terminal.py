@@ -106,7 +106,7 @@ def _wants_colour(env: Mapping[str, str], *, tty: bool, color: str) -> bool:
 
 def _width(env: Mapping[str, str], measured: int) -> int:
     variable = env.get("COLUMNS", "")
-    # `isdigit` alone takes `²`, of which int() makes nothing.
+    # `isdigit` alone accepts `²`, which int() does not.
     width = int(variable) if variable.isascii() and variable.isdigit() else measured
     return max(width, NARROWEST) if width else DEFAULT_WIDTH
 
@@ -161,7 +161,7 @@ def common_width(cells: Iterable[str], most: int) -> int:
 
 
 def blocks(parts: Iterable[Iterable[str]]) -> str:
-    """Blocks of lines as text, with an empty line between those that hold any."""
+    """Blocks of lines as text, with an empty line between those that are not empty."""
     texts = ["\n".join(lines) for lines in parts]
     return "\n\n".join(block for block in texts if block) + "\n"
 

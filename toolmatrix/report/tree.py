@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # A longer name (an image reference) runs over its column instead of pushing all others to the right.
 _WIDE = 36
-# A longer release is called by the name of its component where another line speaks of it.
+# A longer release is called by the name of its component where another line mentions it.
 _LONG = 24
 # A selector may be continued on the next line before any of these.
 _SIGNS = "<>=!~"
@@ -31,7 +31,7 @@ _READABLE = 24
 
 
 class _Node(Value):
-    """A component or flag of the tree, with the claims that dispute it and what stands below it."""
+    """A component or flag of the tree, with the claims that dispute it and its children."""
 
     name: str
     evidence: str = ""
@@ -43,7 +43,7 @@ class _Node(Value):
 
 
 class NodeEntry(TypedDict):
-    """A component or flag, with the claims that dispute it and what stands below it."""
+    """A component or flag, with the claims that dispute it and its children."""
 
     name: str
     component: str
@@ -85,7 +85,7 @@ def text(
 
 
 def footer(resolution: Resolution) -> list[str]:
-    """What is said below an answer: how much there is and how well it is known, and what it leaves open."""
+    """The lines below an answer: its size, its weakest evidence, and what it leaves open."""
     choices = [choice for chosen in resolution.targets.values() for choice in chosen]
     facts = {cite.record for choice in choices for cite in choice.cites}
     closing = (
@@ -147,7 +147,7 @@ class _TargetTree:
         self.builds: dict[str, Variant] = {}
         self.inside: Mapping[str, str] = {}
         self.installs: Sequence[str] = ()
-        # What is built from source has no builds to tell apart, and loads nothing for it.
+        # An answer built from source has no builds to distinguish, and loads nothing for them.
         wheels = any(
             ask.component == "from" and ask.selector == "wheel" for ask in resolution.request.asks
         )
@@ -202,7 +202,7 @@ class _TargetTree:
             if choice is first:
                 continue
             over = by_name.get(self.components[choice.component]["under"])
-            # A parent that is no framework keeps what it brought in: the distro stands below its image.
+            # A parent that is not a framework keeps what it brought in: the distro is below its image.
             if over is None and choice.component in ("distro", "driver"):
                 over = by_name.get(choice.parent)
             if over is None or over is choice or id(choice) in requested:
@@ -214,7 +214,7 @@ class _TargetTree:
         return children
 
     def node(self, choice: Choice, below: dict[int, list[Choice]]) -> _Node:
-        """A choice with its disputes and all that stands below it."""
+        """A choice with its disputes and all its children."""
         return _Node(
             component=choice.component,
             name=self.name(choice),
@@ -252,7 +252,7 @@ class _TargetTree:
         if choice.component in self.inside:
             reason += f" (with {self.inside[choice.component]})"
         reason = reason.removeprefix(f"{choice.component} ").removeprefix(f"{choice.version} ")
-        # The reference of an image would be the longest word of every line that speaks of it.
+        # The reference of an image would be the longest word of every line that mentions it.
         for other in self.choices:
             if len(other.version) > _LONG:
                 reason = reason.replace(other.version, other.component)
@@ -267,7 +267,7 @@ class _TargetTree:
             if flag in self.flagged:
                 yield self.node(self.flagged[flag], {}).replace(name=flag, disputes=())
             else:
-                why = f"archspec {chosen.archspec} spells --cpu {self.resolution.request.cpu}"
+                why = f"archspec {chosen.archspec}, for --cpu {self.resolution.request.cpu}"
                 yield _Node(name=flag, evidence="artifact", why=why)
         archs = {choice.version: choice for choice in self.choices if choice.component == "arch"}
         gencode = [flag for flag in chosen.nvcc if flag.startswith("-gencode")]

@@ -1,4 +1,4 @@
-"""The builds that an answer installs: what tells each from the others, what is inside, and what installs it."""
+"""The builds that an answer installs: how each differs from the others, what is inside, and what installs it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNQUOTED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 
 
 class BuildForm(TypedDict):
-    """A build by what tells it from others."""
+    """A build by what distinguishes it from others."""
 
     name: str
     """The release with its line: `2.7.1+cu118`."""
@@ -29,9 +29,9 @@ class BuildForm(TypedDict):
     accelerator: str
     abi: str
     sass: list[str] | None
-    """Codegen archs with machine code; null where nobody knows."""
+    """Codegen archs with machine code; null where unknown."""
     ptx: list[str] | None
-    """Codegen archs that the driver compiles; null where nobody knows."""
+    """Codegen archs that the driver compiles; null where unknown."""
     install: Annotated[dict[str, str], "pip", "uv"]
     """The command that installs it, by tool."""
     build: str
@@ -44,7 +44,7 @@ class BuildForm(TypedDict):
 
 
 class Variant(Value):
-    """One build of a component: `archs` are None where nobody knows them, `partly` where it may hold more.
+    """One build of a component: `archs` are None where unknown, `partly` where it may hold more.
 
     `extras` are by frameworks those of the package that pip compiles for them where it is installed.
     """
@@ -94,7 +94,7 @@ def build(index: Index, component: str, name: str, python: str = "") -> Variant:
         machine=attributes["machine"],
         accelerator=attributes["accelerator"],
         abi=attributes.get("abi", ""),
-        # What nobody looked into may hold anything, which is not the same as nothing.
+        # A build that was not inspected may contain anything, which is not the same as nothing.
         archs=None if attributes["archs"] == "unknown" else tuple(attributes["archs"].split()),
         partly="at-least" in attributes,
         requirement=_for_python(attributes["install"], python or _newest(index, component, name)),
@@ -113,7 +113,7 @@ def _for_python(install: str, python: str) -> str:
 
 
 def _newest(index: Index, component: str, name: str) -> str:
-    """The newest Python that facts let a build go with."""
+    """The newest Python that facts allow with a build."""
     if "python" not in index.header["components"]:
         return ""
     allowed = limits(index, component, "python", index.scale(component).bit(name))
@@ -140,7 +140,7 @@ def preferred(index: Index, resolution: Resolution, choice: Choice, other: str) 
 
 
 def _native(index: Index, variant: Variant, device: str) -> bool:
-    # A driver compiles PTX for any later device, so only machine code tells that a build was made for this one.
+    # A driver compiles PTX for any later device, so only machine code shows that a build was made for this one.
     runs = limits(index, "device", "arch", index.scale("device").bit(device))
     archs = index.scale("arch")
     return any(runs & archs.bit(name) for name in variant.archs or () if not name.startswith(PTX))
@@ -170,7 +170,7 @@ def commands(index: Index, resolution: Resolution, target: str, tool: str = "pip
 def _on_index(index: Index, name: str) -> bool:
     """Check whether releases of a component were read from the package of its name on the package index."""
     sources = {index.release(number).source for number in index.component(name).releases}
-    # The place of such a source begins so: `package NAME, final releases 1.0 to 2.0`.
+    # The address of such a source begins like this: `package NAME, final releases 1.0 to 2.0`.
     return any(index.source(source).at.startswith(f"package {name},") for source in sources)
 
 
@@ -192,7 +192,7 @@ def installs(
 ) -> list[str]:
     """The commands that install builds, one for each channel, and other packages of the default index beside them.
 
-    What lies at a place of its own is installed before what may need it from there, and what is compiled last.
+    Packages of other indexes are installed before those that may need them, and what pip compiles last.
     """
     by_channel: dict[tuple[str, ...], list[str]] = {}
     for variant in variants:
@@ -222,7 +222,7 @@ def _turn(arguments: tuple[str, ...]) -> int:
 
 
 def document(variant: Variant) -> BuildForm:
-    """A build as JSON values; `sass` and `ptx` are null where nobody knows what is inside, `partly` is told of more."""
+    """A build as JSON values; `sass` and `ptx` are null where the content is unknown."""
     archs = variant.archs
     form: BuildForm = {
         "build": variant.build,

@@ -35,11 +35,11 @@ _MARKUP = frozenset("\\`*_[]<>|&!~#@")
 _LONGEST = 40
 # Letters of a digest that are enough for people: `sha256:` and twelve more.
 _DIGEST = 19
-# The element that tells each word; what passed or warned has none.
-# JUnit has no word for what nobody can say: an error is a check that came to no result.
+# The element of each verdict; what passed or warned has none.
+# JUnit has no word for unknown: an error is a check without a result.
 _JUNIT = {FAIL: "failure", UNKNOWN: "error", SKIP: "skipped"}
 # The page shows what strangers wrote; even if something slipped through, it could load and run nothing.
-_COLUMNS = ("verdict", "check", "found", "wanted", "how it was seen", "code", "what to do")
+_COLUMNS = ("verdict", "check", "found", "wanted", "details", "code", "what to do")
 
 
 class ValidationDocument(TypedDict):
@@ -78,7 +78,7 @@ def text_of_all(many: Sequence[Judged], screen: Terminal) -> str:
 
 def _rows(verdicts: Sequence[Verdict], screen: Terminal) -> Iterator[tuple[str, ...]]:
     for verdict in verdicts:
-        # What was wanted is not said again where it was found or stands in the name.
+        # The wanted value is not repeated where it was found or is part of the name.
         redundant = verdict.wanted in ("", verdict.found, verdict.name)
         wanted = "" if redundant else f"wanted {shorten(verdict.wanted)}"
         how = verdict.reason or verdict.where or verdict.seen_by
