@@ -98,10 +98,8 @@ def _both(
     before, after = components(old), components(new)
     # The settings of a target that came or went say nothing that its components do not.
     if old and new:
-        was, is_ = _settings(old), _settings(new)
-        before |= {name: value for name, value in was.items() if is_.get(name) != value}
-        after |= {name: value for name, value in is_.items() if was.get(name) != value}
-        was, is_ = packages(old, new), packages(new, old)
+        was = _settings(old) | packages(old, new)
+        is_ = _settings(new) | packages(new, old)
         before |= {name: value for name, value in was.items() if is_.get(name) != value}
         after |= {name: value for name, value in is_.items() if was.get(name) != value}
     return before, after

@@ -93,19 +93,18 @@ def document(
 
 
 def _entry(index: Index, resolution: Resolution, choice: Choice, invert: bool) -> ExplainedEntry:
-    because: list[BecauseEntry] = []
-    for cite in choice.cites:
-        record = index.statement(cite.record)._replace(evidence=cite.evidence)
-        because.append(
-            {
-                "text": claims.because(record, cite.rules, choice.component, choice.version),
-                "fact": record.id,
-                "evidence": cite.evidence,
-                "source": index.source(record.source).at,
-                "where": record.where,
-                "rules": list(cite.rules),
-            }
-        )
+    because: list[BecauseEntry] = [
+        {
+            "text": claims.because(record, cite.rules, choice.component, choice.version),
+            "fact": record.id,
+            "evidence": cite.evidence,
+            "source": index.source(record.source).at,
+            "where": record.where,
+            "rules": list(cite.rules),
+        }
+        for cite in choice.cites
+        for record in [index.statement(cite.record)._replace(evidence=cite.evidence)]
+    ]
     chosen = {other.component: other for other in resolution.targets[choice.target]}
     chain: list[str] = []
     parent = choice.parent
@@ -183,21 +182,19 @@ def why(resolution: Resolution, choice: Choice, group: Alternative) -> str:
 
 
 def _decides(index: Index, resolution: Resolution, choice: Choice) -> list[DecidedEntry]:
-    entries: list[DecidedEntry] = []
-    others = [other for other in resolution.targets[choice.target] if other is not choice]
-    cited = [(other, cite) for other in others for cite in other.cites]
-    for other, cite in cited:
-        record = index.statement(cite.record)._replace(evidence=cite.evidence)
-        if isinstance(record, ClaimRecord) and record.subject == choice.component:
-            entries.append(
-                {
-                    "component": other.component,
-                    "version": other.version,
-                    "why": claims.because(record, cite.rules, other.component, other.version),
-                    "fact": record.id,
-                }
-            )
-    return entries
+    return [
+        {
+            "component": other.component,
+            "version": other.version,
+            "why": claims.because(record, cite.rules, other.component, other.version),
+            "fact": record.id,
+        }
+        for other in resolution.targets[choice.target]
+        if other is not choice
+        for cite in other.cites
+        for record in [index.statement(cite.record)._replace(evidence=cite.evidence)]
+        if isinstance(record, ClaimRecord) and record.subject == choice.component
+    ]
 
 
 def text(

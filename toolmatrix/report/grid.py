@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from toolmatrix.documents import Annotated, Count, Evidence, MatrixHead, NonEmpty, TypedDict
 from toolmatrix.facts import evidence as words
@@ -234,14 +235,10 @@ def text(index: Index, layout: Layout, form: str, screen: Terminal, title: str =
 
 def _grounds(index: Index, layout: Layout) -> tuple[list[str], claims.Notes]:
     """How well the cells are known, what is left out, and the sources."""
-    counts: dict[str, int] = {}
-    sources: dict[str, None] = {}
-    for line in layout.cells:
-        for cell in line:
-            counts[cell.evidence] = counts.get(cell.evidence, 0) + 1
-            sources |= dict.fromkeys(index.record(number).source for number in cell.records)
+    cells = [cell for line in layout.cells for cell in line]
+    counts = Counter(cell.evidence for cell in cells)
     notes = claims.Notes(index)
-    notes.mark(sources)
+    notes.mark(index.record(number).source for cell in cells for number in cell.records)
     known = [f"{counts[word]} {word}" for word in words.WORDS if word in counts]
     lines = ["cells: " + ", ".join(known)]
     if layout.hidden:
@@ -305,25 +302,17 @@ def _in_form(table: Sequence[Sequence[str]], form: str, title: str, remarks: Seq
     return pictures.html_page(title, pictures.html_grid(table[0][0] or title, table) + below)
 
 
-_FORMS = ("csv", "md", "html")
-
-
 def releases(index: Index, component: str, assembly: Assembly) -> ReleasesDocument:
     """The releases of one component that the request admits as JSON values, newest last."""
     facts = assembly.component(component)
     admitted = assembly.asked.get((assembly.request.targets[0], component), -1)
-    entries: list[ListedRelease] = []
-    for position, name in enumerate(facts.versions):
-        if admitted >> position + 1 & 1:
-            record = index.release(facts.releases[position])
-            entries.append(
-                {
-                    "release": name,
-                    "date": facts.dates[position],
-                    "evidence": record.evidence,
-                    "fact": record.id,
-                }
-            )
+    rows = zip(facts.versions, facts.dates, facts.releases, strict=True)
+    entries: list[ListedRelease] = [
+        {"release": name, "date": date, "evidence": record.evidence, "fact": record.id}
+        for bit, (name, date, number) in enumerate(rows, 1)
+        if admitted >> bit & 1
+        for record in [index.release(number)]
+    ]
     matrix = answer.head(index)
     return {"schema": RELEASES, "matrix": matrix, "component": component, "releases": entries}
 
@@ -337,7 +326,7 @@ def releases_text(document: ReleasesDocument, form: str, title: str = "") -> str
             for release in document["releases"]
         ),
     ]
-    if form in _FORMS:
+    if form in ("csv", "md", "html"):
         return _in_form(table, form, title, ())
     return "".join(line + "\n" for line in terminal.columns(table))
 

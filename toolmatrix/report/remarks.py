@@ -177,6 +177,10 @@ def _touching(resolution: Resolution, pair: Touching) -> UnreadEntry:
     }
 
 
+def _components(target: str, evidence: str, *names: str) -> list[CaveatComponent]:
+    return [{"target": target, "component": name, "evidence": evidence} for name in names]
+
+
 def caveats(resolution: Resolution) -> list[Caveat]:
     """The caveats of an answer, each of a kind, in words and with the components it is about."""
     # What an option did not do comes first, what is untested or unknown last.
@@ -240,10 +244,7 @@ def _to_bring(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatCom
             text = record.attributes["bring"]
             for component, version in resolution.chosen(target).items():
                 text = text.replace(f"{{{component}}}", version)
-            components: list[CaveatComponent] = [
-                {"target": target, "component": name, "evidence": record.evidence}
-            ]
-            yield "to-bring", text, components
+            yield "to-bring", text, _components(target, record.evidence, name)
 
 
 def _archived(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
@@ -264,10 +265,7 @@ def _archived(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatCom
                     f"{choice.component} {choice.version} has no wheel: "
                     "it is published as a source archive, which pip builds during installation"
                 )
-                parts: list[CaveatComponent] = [
-                    {"target": target, "component": choice.component, "evidence": record.evidence}
-                ]
-                yield "source-archive", text, parts
+                yield "source-archive", text, _components(target, record.evidence, choice.component)
 
 
 def _harvested(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
@@ -281,9 +279,7 @@ def _harvested(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatCo
                 continue
             record = index.release(facts.releases[position])
             attributes, name = record.attributes, f"{choice.component} {choice.version}"
-            components: list[CaveatComponent] = [
-                {"target": target, "component": choice.component, "evidence": choice.evidence}
-            ]
+            components = _components(target, choice.evidence, choice.component)
             if "harvested" in attributes:
                 read = index.source(record.source).at
                 text = (
@@ -314,10 +310,7 @@ def _untested(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatCom
         # One row is enough here; `why-not` shows all of them.
         lines = "; ".join(line["text"] for line in core["lines"][:1])
         text = f"{core['conclusion'].removesuffix('.')}: {lines}  TM102"
-        components: list[CaveatComponent] = [
-            {"target": pair.target, "component": name, "evidence": words.UNKNOWN}
-            for name in (pair.subject, pair.component)
-        ]
+        components = _components(pair.target, words.UNKNOWN, pair.subject, pair.component)
         yield "untested", text, components
 
 
@@ -329,11 +322,7 @@ def _unjoined(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatCom
                 f"{pair.other} {chosen[pair.other]} is untested with {pair.one} {chosen[pair.one]}: "
                 "no fact joins the two  TM102"
             )
-            components: list[CaveatComponent] = [
-                {"target": pair.target, "component": name, "evidence": words.UNKNOWN}
-                for name in (pair.one, pair.other)
-            ]
-            yield "untested", text, components
+            yield "untested", text, _components(pair.target, words.UNKNOWN, pair.one, pair.other)
 
 
 _REFUSED = ("forbidden", "entangled", "later", "apart")

@@ -26,10 +26,8 @@ class CodePage(Document):
 
 def load_rules() -> dict[str, CodePage]:
     """All pages by code, in the order of the codes."""
-    rules = {}
-    for code, page in sorted(load_yaml(rules_path()).items()):
-        # A block of YAML ends with a line end, which a sentence has not.
-        rules[code] = CodePage(
-            code=code, **{name: text.rstrip("\n") for name, text in page.items()}
-        )
-    return rules
+    # A block of YAML ends with a newline, a sentence does not.
+    return {
+        code: CodePage(code=code, **{name: text.rstrip("\n") for name, text in page.items()})
+        for code, page in sorted(load_yaml(rules_path()).items())
+    }
