@@ -84,14 +84,14 @@ def locks(old: Lock, new: Lock) -> Differences:
             for side in (old, new)
         ]
         for target in sorted({*sides[0], *sides[1]}):
-            before, after = _both(sides[0].get(target), sides[1].get(target))
+            before, after = _compared_values(sides[0].get(target), sides[1].get(target))
             differences = compare(before, after, name, target)
             changes += differences.changes
             same += differences.same
     return Differences(changes=tuple(changes), same=tuple(same))
 
 
-def _both(
+def _compared_values(
     old: LockedTarget | None, new: LockedTarget | None
 ) -> tuple[dict[str, LockedValue], dict[str, LockedValue]]:
     # Of settings and flags only those that differ: a list of flags that are the same says nothing about components.

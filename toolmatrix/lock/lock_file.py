@@ -181,7 +181,7 @@ LARGEST = 8 << 20
 _HEAD = 4096
 _HEX, _DIGITS = "0123456789abcdef", 64
 
-_ANEW = "write it again with `toolmatrix lock`, or restore it from version control"
+_REWRITE = "write it again with `toolmatrix lock`, or restore it from version control"
 # The content of each table: kinds of `_KINDS`, tables below it, `*` for any name, `?` behind what may be left out.
 _BACKED: Fields = {"evidence": "word", "facts": "list", "disputed?": "list"}
 _PACKAGES: Fields = {"*": {"version": "text", "files": {"*": "sha256"}, "url?": "text"}}
@@ -247,9 +247,9 @@ def may_be_replaced(path: str) -> bool:
 def parse(data: bytes, path: str) -> Lock:
     """The lock in the bytes of a file; `path` is what errors call it."""
     text = _text(data, path)
-    _same_schema(text, path)
+    _check_schema(text, path)
     _check_seal(text, path)
-    return _Checker(path, text).lock(toml.parse(text, path, LockError, "the lock", _ANEW))
+    return _Checker(path, text).lock(toml.parse(text, path, LockError, "the lock", _REWRITE))
 
 
 def odd(path: str, keys: tuple[str, ...], expected: str, actual: str = "") -> LockError:
@@ -276,7 +276,7 @@ def unheard(lock: Lock, path: str, index: Index) -> list[str]:
                 raise odd(path, keys, "a target of the matrix", f"`{target}`")
             unknown.append(f"target {target}")
         locked = lock.environments[environment].targets[target]
-        for below, component, release in _named(locked):
+        for below, component, release in _named_releases(locked):
             head = index.header["components"].get(component)
             if head is None and own:
                 raise odd(path, (*keys, *below), "a component of the matrix", f"`{component}`")
@@ -292,7 +292,7 @@ def unheard(lock: Lock, path: str, index: Index) -> list[str]:
     return list(dict.fromkeys(unknown))
 
 
-def _named(target: LockedTarget) -> Iterator[tuple[tuple[str, ...], str, str]]:
+def _named_releases(target: LockedTarget) -> Iterator[tuple[tuple[str, ...], str, str]]:
     # Keys below the table of a target, and the component and release that they name.
     yield ("accelerator",), "accelerator", target.accelerator
     yield ("from",), "from", target.from_
@@ -319,18 +319,18 @@ def _text(data: bytes, path: str) -> str:
             "the lock is too large",
             where=Position(path),
             expected=f"at most {LARGEST} bytes",
-            help=_ANEW,
+            help=_REWRITE,
         )
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise LockError(
-            "the lock is not text", where=Position(path, line), expected="UTF-8", help=_ANEW
+            "the lock is not text", where=Position(path, line), expected="UTF-8", help=_REWRITE
         ) from None
 
 
-def _same_schema(text: str, path: str) -> None:
+def _check_schema(text: str, path: str) -> None:
     # Before anything else is looked at: the seal of another schema may have another form.
     for number, line in enumerate(text.split("\n"), 1):
         name, equals, value = line.rstrip("\r").partition(" = ")
@@ -383,14 +383,14 @@ def _check_seal(text: str, path: str) -> None:
             where=Position(path, len(text.removesuffix("\n").split("\n"))),
             expected="the rest of the file",
             found="its end",
-            help=_ANEW,
+            help=_REWRITE,
         )
     raise LockError(
         "the lock was edited after it was written",
         where=Position(path),
         expected="what `toolmatrix lock` wrote",
         found="lines whose digest does not match its seal",
-        help=_ANEW,
+        help=_REWRITE,
     )
 
 
@@ -404,7 +404,7 @@ def _is_lock(text: str) -> bool:
 def _no_lock(text: str, path: str) -> LockError:
     # A file that is not even TOML is reported as such, with line and column.
     if text:
-        toml.parse(text, path, LockError, "the lock", _ANEW)
+        toml.parse(text, path, LockError, "the lock", _REWRITE)
     return LockError(
         "this is not a lock",
         where=Position(path, 1),

@@ -46,7 +46,7 @@ _RECOVERED = 50
 # Characters of a line that are kept: some builds print a command of kilobytes before what went wrong.
 _LONGEST = 400
 # Groups that distinguish failures of one kind, beside the components that they are between.
-_WHOSE = ("file", "symbol", "package", "other", "arch", "device")
+_IDENTITY = ("file", "symbol", "package", "other", "arch", "device")
 
 
 class Match(Value):
@@ -90,7 +90,7 @@ def observe(stream: Stream, catalog: SignatureCatalog, subject: str) -> Observed
     reader = _LogReader(catalog, subject)
     matcher = MultiPatternMatcher(catalog.sought)
     for matched in matcher.matched_lines(stream):
-        reader.look(matched)
+        reader.read(matched)
     return reader.log(matcher.lines)
 
 
@@ -111,7 +111,7 @@ class _LogReader:
         # Up to which line failures of a name are none.
         self.excused: dict[str, int] = {}
 
-    def look(self, matched: MatchedLine) -> None:
+    def read(self, matched: MatchedLine) -> None:
         """Try the patterns of the texts on a line, in the order of the catalog."""
         by_order = {use[0]: use for text in matched.texts for use in self.catalog.uses[text]}
         uses = [by_order[order] for order in sorted(by_order)]
@@ -128,7 +128,7 @@ class _LogReader:
         for _, kind, about, pattern in uses:
             if kind == "witnesses":
                 for witness in pattern.line.finditer(line):
-                    self.witness(matched.number, witness.groupdict())
+                    self.add_witness(matched.number, witness.groupdict())
                 continue
             match = pattern.search(line)
             if match is None or (joint and not match.start() < joint < match.end()):
@@ -138,7 +138,7 @@ class _LogReader:
             if isinstance(about, Recovery):
                 self.recover(matched.number, about)
             elif about is not None:
-                self.failure(self.match(about, matched, line, pattern.groups(match)))
+                self.add_failure(self.match(about, matched, line, pattern.groups(match)))
             else:
                 self.following += 1
                 self.followed = self.followed or Followed(line=matched.number, text=line[:_LONGEST])
@@ -188,7 +188,7 @@ class _LogReader:
         ]
         return [self.catalog.called(name) for _, name in sorted(matches, reverse=True)]
 
-    def witness(self, number: int, groups: dict[str, str | None]) -> None:
+    def add_witness(self, number: int, groups: dict[str, str | None]) -> None:
         if groups.get("component"):
             groups = {str(groups["component"]): groups["version"]}
         for name, version in groups.items():
@@ -204,22 +204,22 @@ class _LogReader:
                 if len(self.components) > _COMPONENTS:
                     del self.components[component]
 
-    def failure(self, match: Match) -> None:
+    def add_failure(self, match: Match) -> None:
         """Keep a failure, or count it with an earlier one that it does not contradict."""
         name = match.signature.name
         if match.line <= self.excused.get(name, 0):
             return
-        whose = {
+        identity = {
             key: text
             for key, text in match.values.items()
-            if key in _WHOSE or key.replace("_", "-") in match.signature.between
+            if key in _IDENTITY or key.replace("_", "-") in match.signature.between
         }
         user = next(iter(match.callers), "") if "user" in match.signature.roles else ""
-        exact = (name, user, *sorted(whose.items()))
+        exact = (name, user, *sorted(identity.items()))
         # The same failure comes a thousand times; only one that is new is compared with all that are kept.
         position = self.indexes.get(exact)
         if position is None:
-            position = self.alike(match, whose, user)
+            position = self.find_similar(match, identity, user)
         if position is not None:
             first = self.matches[position]
             # What one line warns of another one may have failed by.
@@ -249,11 +249,11 @@ class _LogReader:
         if recovery.below:
             self.excused |= dict.fromkeys(recovery.of, number + recovery.below)
 
-    def alike(self, match: Match, whose: Mapping[str, str], user: str) -> int | None:
+    def find_similar(self, match: Match, identity: Mapping[str, str], user: str) -> int | None:
         """The first failure of the same kind that says nothing else where both say something."""
         for position, first in enumerate(self.matches):
             if first.signature.name == match.signature.name and all(
-                first.values.get(key, text) == text for key, text in whose.items()
+                first.values.get(key, text) == text for key, text in identity.items()
             ):
                 other = next(iter(first.callers), "") if user else ""
                 if not (user and other) or user == other:

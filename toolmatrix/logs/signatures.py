@@ -41,9 +41,9 @@ _WORDS = bytes(
     for code in range(0x80)
 ).ljust(0x100)
 # Bytes after a text by which frequent matches are distinguished.
-_TELLING = 16
+_CONTEXT = 16
 # After so many matches in a block only the last one counts.
-_OFTEN = 50
+_FREQUENT = 50
 # Bytes above a line that can be looked back at.
 _ABOVE = 1 << 15
 # A shorter line was not wrapped.
@@ -121,9 +121,9 @@ class Pattern:
         at, count = haystack.find(sought, first, last), 0
         while at >= 0:
             count += 1
-            if often and count == _OFTEN:
+            if often and count == _FREQUENT:
                 at = haystack.rfind(sought, at, last)
-            follows = haystack[at : at + step + _TELLING] if often else b""
+            follows = haystack[at : at + step + _CONTEXT] if often else b""
             if not often or follows not in known:
                 known.add(follows)
                 yield at + moved

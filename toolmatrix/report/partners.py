@@ -135,7 +135,7 @@ def cited(index: Index, mask: int, facts: Iterable[PairFact]) -> set[str]:
 
 def positive(document: PartnersDocument) -> bool:
     """True if some release of some component is known to be compatible with the requested ones."""
-    return any(map(_goes, document["partners"]))
+    return any(map(_is_compatible, document["partners"]))
 
 
 def text(
@@ -148,7 +148,7 @@ def text(
     quiet = {name for name, head in heads.items() if head["hidden"] or head["flag"]}
     quiet = set() if everything else quiet
     partners = [partner for partner in document["partners"] if partner["component"] not in quiet]
-    detailed = [partner for partner in partners if everything or _goes(partner)]
+    detailed = [partner for partner in partners if everything or _is_compatible(partner)]
     blocks = [_lines(index, partner, notes, screen, everything=everything) for partner in detailed]
     refused = [partner for partner in partners if partner not in detailed]
     silent = [name for name in document["unjoined"] if name not in quiet]
@@ -156,13 +156,13 @@ def text(
         [
             _head(index, document, quiet),
             *blocks,
-            _rest(refused, silent, screen, everything=everything),
+            _refused_lines(refused, silent, screen, everything=everything),
             notes.lines(screen.width),
         ]
     )
 
 
-def _goes(partner: PartnerEntry) -> bool:
+def _is_compatible(partner: PartnerEntry) -> bool:
     return any(entry["says"] != "refused" for entry in partner["said"])
 
 
@@ -250,7 +250,7 @@ def ranges(index: Index, component: str, names: Sequence[str]) -> str:
     )
 
 
-def _rest(
+def _refused_lines(
     refused: Sequence[PartnerEntry], silent: Sequence[str], screen: Terminal, *, everything: bool
 ) -> list[str]:
     lines = []

@@ -180,7 +180,7 @@ def _absence(index: Index, target: LockedTarget, name: str) -> str:
 def _own_flags(index: Index, side: Side, other: Side) -> Iterator[PortedFlag]:
     """The flags that only one side has, each with the lists it stands in and the fact behind it."""
     for flag, lists in compare.own_flags(side.target.flags, other.target.flags).items():
-        facts, evidence, name = _behind(index, side.target, flag)
+        facts, evidence, name = _flag_grounds(index, side.target, flag)
         record = claims.carrier(index, facts, evidence)
         yield {
             "flag": flag,
@@ -195,7 +195,7 @@ def _own_flags(index: Index, side: Side, other: Side) -> Iterator[PortedFlag]:
         }
 
 
-def _behind(index: Index, target: LockedTarget, flag: str) -> tuple[list[str], str, str]:
+def _flag_grounds(index: Index, target: LockedTarget, flag: str) -> tuple[list[str], str, str]:
     """The facts of a flag, its evidence and the release that it names: the flag itself, or a codegen arch."""
     # nvcc hands flags to the host compiler by -Xcompiler; facts name them without it.
     bare = flag.removeprefix("-Xcompiler=")

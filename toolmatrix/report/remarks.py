@@ -185,7 +185,7 @@ def caveats(resolution: Resolution) -> list[Caveat]:
     """The caveats of an answer, each of a kind, in words and with the components it is about."""
     # What an option did not do comes first, what is untested or unknown last.
     kinds = (
-        *(_implied, _without_effect, _elsewhere, _to_bring, _archived),
+        *(_implied, _without_effect, _other_targets, _to_bring, _archived),
         *(_harvested, _untested, _unjoined),
     )
     return [
@@ -218,7 +218,7 @@ def _without_effect(resolution: Resolution) -> Iterator[tuple[str, str, list[Cav
             yield "nothing-to-align", text, []
 
 
-def _elsewhere(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
+def _other_targets(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
     """Codegen archs and devices that are meant for other targets, where this one could have them as well."""
     request = resolution.request
     for target, name in request.apart:
@@ -387,9 +387,11 @@ def _refused(
     values: dict[str, list[str]] = {}
     for group in alternatives(resolution, choice, within):
         if group.kind in _REFUSED:
-            ground = _end(resolution, choice, group)
+            ground = _deciding_ground(resolution, choice, group)
             # What needs other releases of the same component is one reason.
-            reason = (ground.component, "") if ground else ("", _short(resolution, choice, group))
+            reason = (
+                (ground.component, "") if ground else ("", _short_reason(resolution, choice, group))
+            )
             groups.setdefault(reason, []).extend(group.releases)
             if ground:
                 values.setdefault(ground.component, []).extend(ground.values)
@@ -405,7 +407,7 @@ def _refused(
         }
 
 
-def _short(resolution: Resolution, choice: Choice, group: Alternative) -> str:
+def _short_reason(resolution: Resolution, choice: Choice, group: Alternative) -> str:
     from toolmatrix.report import explanation
 
     about = {(line.ground.subject, line.ground.component) for line in group.core if line.ground}
@@ -415,7 +417,9 @@ def _short(resolution: Resolution, choice: Choice, group: Alternative) -> str:
     return explanation.why(resolution, choice, group)
 
 
-def _end(resolution: Resolution, choice: Choice, group: Alternative) -> Incompatibility | None:
+def _deciding_ground(
+    resolution: Resolution, choice: Choice, group: Alternative
+) -> Incompatibility | None:
     """The fact of a reason that asks for another release of something that the request names."""
     asks = [ask for ask in resolution.request.asks if not ask.implied]
     named = {ask.component for ask in asks} - {choice.component}

@@ -48,7 +48,7 @@ def cost_lines(
     """The cost by arch, along the critical path and on other numbers of cores, beside what was measured."""
     named = {step.id: step for step in steps}
     seconds = sum(cost.seconds.get(stage, 0.0) for stage in cost.critical)
-    path = " > ".join(_short(named[stage]) for stage in cost.critical)
+    path = " > ".join(_step_name(named[stage]) for stage in cost.critical)
     lines = _arch_lines(cost)
     lines += terminal.wrap(f"critical path, {seconds:.2f} of {cost.total:.2f} s: {path}")
     lines += ["", *_schedule_lines(cost, run)]
@@ -145,5 +145,5 @@ def _load(run: Run) -> str:
     return f"load {before:.1f} before, {after:.1f} after, on {plural(run.cores, 'core')}"
 
 
-def _short(step: ReplayStep) -> str:
+def _step_name(step: ReplayStep) -> str:
     return " ".join(filter(None, (str(step.id + 1), step.kind, step.arch)))

@@ -307,7 +307,7 @@ def table(plan: Plan, screen: Terminal, *, full: bool = False, explain: bool = F
     folded = runs(plan, unfolded=full)
     lines = [line for run in folded for line in run]
     names = FileNames(plan, full=full)
-    left = _left(lines)
+    left = _left_columns(lines)
     indent = max(map(len, left)) + 2
     beside = not explain and screen.width - indent >= _NARROW
     margin = indent if beside else 4
@@ -327,7 +327,7 @@ def table(plan: Plan, screen: Terminal, *, full: bool = False, explain: bool = F
     return rows + [note for run in folded for note in _archs(run, screen)]
 
 
-def _left(lines: Sequence[Line]) -> list[str]:
+def _left_columns(lines: Sequence[Line]) -> list[str]:
     """The columns beside which the files stand, below their titles."""
     rows = [_HEAD[:-1], *map(_cells, lines)]
     # A plan for the host alone has no archs, and no column of them.

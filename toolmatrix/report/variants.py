@@ -164,7 +164,7 @@ def commands(index: Index, resolution: Resolution, target: str, tool: str = "pip
             besides.append(f"{name}=={chosen[name]}")
         elif head["variants"] or head["framework"] or _on_index(index, name):
             return []
-    return installs([_bound(build, chosen) for build in builds.values()], tool, besides)
+    return installs([_with_extras(build, chosen) for build in builds.values()], tool, besides)
 
 
 def _on_index(index: Index, name: str) -> bool:
@@ -174,7 +174,7 @@ def _on_index(index: Index, name: str) -> bool:
     return any(index.source(source).at.startswith(f"package {name},") for source in sources)
 
 
-def _bound(build: Variant, chosen: Mapping[str, str]) -> Variant:
+def _with_extras(build: Variant, chosen: Mapping[str, str]) -> Variant:
     """A build with the extras for the frameworks beside it, which pip compiles against those that are installed."""
     extras = [extra for framework, extra in build.extras.items() if framework in chosen]
     if not extras:
@@ -204,7 +204,7 @@ def installs(
     start = ["pip", "install"] if tool == "pip" else ["uv", "pip", "install"]
     return [
         " ".join(map(_quoted, [*start, *dict.fromkeys(by_channel[arguments]), *arguments]))
-        for arguments in sorted(by_channel, key=_turn)
+        for arguments in sorted(by_channel, key=_install_order)
     ]
 
 
@@ -217,7 +217,7 @@ def _quoted(word: str) -> str:
     return shlex.quote(word)
 
 
-def _turn(arguments: tuple[str, ...]) -> int:
+def _install_order(arguments: tuple[str, ...]) -> int:
     return 2 if "--no-build-isolation" in arguments else 1 - bool(arguments)
 
 
