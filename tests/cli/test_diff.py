@@ -193,7 +193,7 @@ def test_facts_that_the_matrix_lacks_are_told_by_nothing(diff: Cli, here: Path, 
     outcome = diff("old.lock", "strange.lock")
     assert outcome.code == 0
     lines = outcome.out.splitlines()
-    assert lines[0].split() == ["~", "tensorflow", "2.4.0", "->", "2.6.5", "you", "asked"]
+    assert lines[0].split() == ["~", "tensorflow", "2.4.0", "->", "2.6.5", "requested"]
     assert any(line.split() == ["~", "bazel", "3.1.0", "->", "3.7.2"] for line in lines)
     assert cli("diff", "only-one").code == 2
 

@@ -8,6 +8,7 @@ from typing import Any
 from toolmatrix.errors import Position
 from toolmatrix.finding import SEVERITIES
 from toolmatrix.report import terminal
+from toolmatrix.report.rules import load_rules
 from toolmatrix.value import Value
 
 # GitHub drops what exceeds this many annotations of a kind in a step (GitHub, workflow commands).
@@ -70,7 +71,6 @@ def escaped(text: str, more: str = "") -> str:
 def sarif(annotations: Iterable[Annotation]) -> dict[str, Any]:
     """The SARIF log of one run, with a rule for each code that is named."""
     from toolmatrix import __version__
-    from toolmatrix.report.rules import load_rules
 
     pages = load_rules()
     entries = list(annotations)

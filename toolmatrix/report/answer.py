@@ -224,8 +224,7 @@ def _target(index: Index, resolution: Resolution, target: str) -> TargetEntry:
             # Each flag is solved for by itself, but documents list flags as one command line has them.
             flag_facts += [index.record(cite.record).id for cite in choice.cites]
         else:
-            component: ChosenComponent = {**grounds}
-            chosen[choice.component] = component
+            component = chosen[choice.component] = _component(grounds)
             # Any release from a floor on will do.
             if components[choice.component]["floor"]:
                 component["floor"] = choice.version
@@ -257,6 +256,15 @@ def _target(index: Index, resolution: Resolution, target: str) -> TargetEntry:
             "uv": variants.commands(index, resolution, target, "uv"),
         }
     return entry
+
+
+def _component(grounds: Grounds) -> ChosenComponent:
+    return {
+        "evidence": grounds["evidence"],
+        "facts": grounds["facts"],
+        "why": grounds["why"],
+        "disputed": grounds["disputed"],
+    }
 
 
 def _flags(resolution: Resolution, target: str, facts: list[str]) -> ChosenFlags:

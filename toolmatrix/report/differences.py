@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from toolmatrix.documents import Annotated, Any, Count, TypedDict
+from toolmatrix.facts.index import Index
+from toolmatrix.lock.compare import Differences, LockedValue, ValueChange
+from toolmatrix.lock.model import Lock
 from toolmatrix.report import claims, terminal
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.lock.compare import Differences, LockedValue, ValueChange
-    from toolmatrix.lock.model import Lock
-    from toolmatrix.report.terminal import Terminal
+from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.differences/1"
 KINDS = ("added", "changed", "removed")

@@ -7,6 +7,9 @@ docs/data.md describes each field. Every list has an order of its own, so that e
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -238,8 +241,6 @@ class Extract:
         yield "targets", {name: dict(target) for name, target in header["targets"].items()}
 
     def _json(self) -> Iterator[str]:
-        import json
-
         # The module writes a document as one line, or each value on its own. Tools that compare texts, and version
         # control, want a fact a line.
         encode = json.JSONEncoder(sort_keys=True).encode
@@ -257,9 +258,6 @@ class Extract:
         yield "\n}\n"
 
     def _csv(self) -> Iterator[str]:
-        import csv
-        import io
-
         # The module writes into a file and nowhere else: the stream is emptied after each row, or all of the
         # table would stay in memory. By default its lines would end in CR LF.
         stream = io.StringIO()

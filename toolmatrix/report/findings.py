@@ -22,6 +22,7 @@ from toolmatrix.facts.index import Index
 from toolmatrix.finding import SEVERITIES, Finding, InstallMethod
 from toolmatrix.report import claims, cores, terminal
 from toolmatrix.report.annotations import Annotation, commands, step_summary
+from toolmatrix.report.answer import head
 from toolmatrix.report.terminal import Terminal
 
 TYPE_CHECKING = False
@@ -219,9 +220,6 @@ class MatrixReport:
 
     def document(self, subject: str) -> FindingsDocument:
         """Everything as JSON values."""
-        # Answers bring flags and builds, which nothing else here needs.
-        from toolmatrix.report.answer import head
-
         return {
             "schema": SCHEMA,
             "subject": subject,

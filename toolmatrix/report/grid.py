@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 from toolmatrix.documents import Annotated, Count, Evidence, MatrixHead, NonEmpty, TypedDict
 from toolmatrix.facts import evidence as words
+from toolmatrix.facts.index import Index
 from toolmatrix.report import answer, claims, cores, partners, pictures, terminal, variants
+from toolmatrix.report.answer import RequestEntry
+from toolmatrix.report.terminal import Terminal
+from toolmatrix.solve.assemble import Assembly
+from toolmatrix.solve.pairs import Cells, Grid, GridCell
+from toolmatrix.solve.request import Request
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.report.answer import RequestEntry
-    from toolmatrix.report.terminal import Terminal
-    from toolmatrix.solve.assemble import Assembly
-    from toolmatrix.solve.pairs import Cells, Grid, GridCell
-    from toolmatrix.solve.request import Request
 
 GRID = "toolmatrix.grid/1"
 RELEASES = "toolmatrix.releases/1"
@@ -275,9 +273,6 @@ def _cell(text: str, width: int, screen: Terminal) -> str:
 
 
 def _csv(table: Sequence[Sequence[str]]) -> str:
-    import csv
-    import io
-
     # By itself the module ends lines as RFC 4180 does, with a carriage return that a pipe would keep.
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(table)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
 from toolmatrix.documents import Annotated, Evidence, HasFrom, MatrixHead, NonEmpty, TypedDict
 from toolmatrix.facts import evidence as words
+from toolmatrix.facts.index import Index
 from toolmatrix.report import answer, claims, terminal, variants
-from toolmatrix.solve.pairs import SAYS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.report.answer import WantedEntry
-    from toolmatrix.report.terminal import Terminal
-    from toolmatrix.solve.pairs import PairFact, Partner, Partners
+from toolmatrix.report.answer import WantedEntry
+from toolmatrix.report.terminal import Terminal
+from toolmatrix.solve.pairs import SAYS, PairFact, Partner, Partners
 
 SCHEMA = "toolmatrix.partners/1"
 _WORDS = {"tested": "yes", "allowed": "yes", "refused": "no", "unknown": "unknown"}

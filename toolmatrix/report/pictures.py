@@ -7,12 +7,10 @@ page are cards below each other on a phone.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
 
 from toolmatrix.report.terminal import Terminal, printable, visible
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 SCREEN = Terminal(colour=True, width=100, wraps=True)
 """The terminal that is drawn."""
@@ -40,8 +38,6 @@ _LINK = re.compile(r"(https://[^\s<>\"')]+[^\s<>\"').,;])")
 
 def svg(title: str, text: str) -> str:
     """A card with the text as a terminal shows it."""
-    from html import escape
-
     lines = ([f"\x1b[1m$ {title}\x1b[0m"] if title else []) + text.rstrip("\n").split("\n")
     columns = max(len(visible(line)) for line in lines)
     width, height = columns * _WIDE + 2 * _EDGE, len(lines) * _HIGH + 2 * _EDGE
@@ -65,7 +61,6 @@ def svg(title: str, text: str) -> str:
 
 def html(title: str, text: str) -> str:
     """A page with the text, in which addresses are links."""
-    from html import escape
 
     def linked(plain: str) -> str:
         # Every other part is an address.
@@ -169,8 +164,6 @@ def html_text(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    from html import escape
-
     return escape(printable(text))
 
 

@@ -5,25 +5,22 @@ The question of a porting investigation is whether two environments are the same
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from toolmatrix.documents import Annotated, Count, Evidence, HasFrom, NonEmpty, Pair, TypedDict
+from toolmatrix.facts.index import Index
 from toolmatrix.facts.records import ClaimRecord, ReleaseRecord, RowRecord
 from toolmatrix.lock import compare
+from toolmatrix.lock.compare import LockedValue
+from toolmatrix.lock.model import Lock, LockedTarget
 from toolmatrix.report import claims, terminal
+from toolmatrix.report.claims import Notes
+from toolmatrix.report.differences import LockMatrix
+from toolmatrix.report.terminal import Terminal
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.lock.compare import LockedValue
-    from toolmatrix.lock.model import Lock, LockedTarget
-    from toolmatrix.report.claims import Notes
-    from toolmatrix.report.differences import LockMatrix
-    from toolmatrix.report.terminal import Terminal
-
-    Row = tuple[tuple[str, ...], str]
-    """Cells, and the prose beside them."""
+Row = tuple[tuple[str, ...], str]
+"""Cells, and the prose beside them."""
 
 SCHEMA = "toolmatrix.port/1"
 _KINDS = ("equal", "different", "only")

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from toolmatrix.documents import Annotated, Code
+from toolmatrix.finding import SEVERITIES
 from toolmatrix.resources import load_yaml, rules_path
 from toolmatrix.value import Document
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.finding import SEVERITIES
 
 
 class CodePage(Document):

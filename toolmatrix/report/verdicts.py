@@ -6,7 +6,7 @@ What was read out of an image is written by strangers: it passes through `termin
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from xml.etree.ElementTree import Element
+from xml.etree import ElementTree as ET
 
 from toolmatrix.documents import Annotated, Count, TypedDict
 from toolmatrix.errors import Position
@@ -24,6 +24,7 @@ from toolmatrix.finding import (
 )
 from toolmatrix.report import pictures, terminal
 from toolmatrix.report.annotations import Annotation, commands, step_summary
+from toolmatrix.report.rules import load_rules
 from toolmatrix.report.terminal import Terminal, cut, printable
 
 SCHEMA = "toolmatrix.validation/1"
@@ -189,8 +190,6 @@ def _cell(text: str) -> str:
 
 def junit(many: Sequence[Judged]) -> str:
     """A suite for each subject and a case for each check; XML cannot hold control letters, so they are escaped."""
-    from xml.etree import ElementTree as ET
-
     root = ET.Element("testsuites", name="toolmatrix")
     for subject in many:
         counts = subject.summary()
@@ -209,9 +208,7 @@ def junit(many: Sequence[Judged]) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, "unicode") + "\n"
 
 
-def _case(suite: Element, subject: Judged, verdict: Verdict) -> None:
-    from xml.etree import ElementTree as ET
-
+def _case(suite: ET.Element, subject: Judged, verdict: Verdict) -> None:
     names = {"classname": printable(f"toolmatrix.{verdict.kind}"), "name": printable(verdict.name)}
     case = ET.SubElement(suite, "testcase", names)
     if verdict.word in _JUNIT:
@@ -247,8 +244,6 @@ def _section(subject: Judged) -> str:
 
 
 def _codes(codes: Sequence[str]) -> str:
-    from toolmatrix.report.rules import load_rules
-
     rules = load_rules() if codes else {}
     sections = []
     # Results may be those of another version, with codes of its own.
