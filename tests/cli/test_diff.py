@@ -124,7 +124,7 @@ def test_the_document_holds_to_its_schema(diff: Cli) -> None:
     for kind in ("added", "changed", "removed", "moved"):
         assert found["summary"][kind] == kinds.count(kind)
     first = found["differences"][0]
-    assert (first["target"], first["component"], first["why"]) == ("x86", "tensorflow", "you asked")
+    assert (first["target"], first["component"], first["why"]) == ("x86", "tensorflow", "requested")
     assert (first["old"]["value"], first["new"]["value"]) == ("2.4.0", "2.6.5")
     assert [found[side]["path"] for side in ("old", "new")] == ["old.lock", "three.lock"]
 
@@ -193,7 +193,7 @@ def test_facts_that_the_matrix_lacks_are_told_by_nothing(diff: Cli, here: Path, 
     outcome = diff("old.lock", "strange.lock")
     assert outcome.code == 0
     lines = outcome.out.splitlines()
-    assert lines[0].split() == ["~", "tensorflow", "2.4.0", "->", "2.6.5", "you", "asked"]
+    assert lines[0].split() == ["~", "tensorflow", "2.4.0", "->", "2.6.5", "requested"]
     assert any(line.split() == ["~", "bazel", "3.1.0", "->", "3.7.2"] for line in lines)
     assert cli("diff", "only-one").code == 2
 

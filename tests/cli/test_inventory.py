@@ -81,7 +81,7 @@ def test_text_shows_how_each_value_was_seen(cli: Cli, subjects: Path) -> None:
         "  arch                amd64          configuration  linux/amd64",
         "  flag:-fsigned-char  -fsigned-char  configuration  Env CFLAGS",
         "",
-        "not seen",
+        "not inspected",
         "  recorded options  no file was compiled with -frecord-gcc-switches or -g",
         "  sonames           it has no ELF file",
         "",

@@ -346,7 +346,7 @@ def test_a_written_lock_is_told_as_a_document(lock: Cli, here: Path) -> None:
     assert document(lock(TF, "--json"))["status"] == "unchanged"
     found = document(lock("tensorflow==2.4.0", "--json"))
     moved = {part["component"]: part["why"] for part in found["differences"]}
-    assert moved["tensorflow"] == "you asked"
+    assert moved["tensorflow"] == "requested"
     assert lock(TF, "--json", "-o", "told.json").out == ""
     assert json.loads((here / "told.json").read_text())["status"] == "written"
 
@@ -387,10 +387,10 @@ def test_a_broken_lock_is_refused(lock: Cli, here: Path, argv: list[str]) -> Non
     outcome = lock(*argv)
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == (
-        "error[TM904]: the lock was edited since it was written\n"
+        "error[TM904]: the lock was edited after it was written\n"
         "  --> toolmatrix.lock\n"
         "  expected: what `toolmatrix lock` wrote\n"
-        "  found: lines whose digest is not that of its seal\n"
+        "  found: lines whose digest does not match its seal\n"
         "help: write it again with `toolmatrix lock`, or restore it from version control\n"
     )
     assert lock(TF).code == 0

@@ -293,7 +293,7 @@ def test_a_file_that_was_edited_by_hand_is_kept(
     outcome = real("render", "--output", "out")
     assert (outcome.code, outcome.out) == (2, "")
     if name == "toolmatrix.lock":
-        assert outcome.err.startswith("error[TM904]: the lock was edited since it was written\n")
+        assert outcome.err.startswith("error[TM904]: the lock was edited after it was written\n")
     else:
         assert outcome.err == (
             "error[TM905]: an existing file was edited by hand since toolmatrix wrote it\n"
@@ -426,7 +426,7 @@ def test_the_path_of_a_recipe_is_found_from_the_lock(real: Cli, here: Path) -> N
     [
         ('dialect = "baroque"', "dialect", "one of modern, classic\n  found: `baroque`"),
         ('dialect = ["classic"]', "dialect", "a string"),
-        ('output = "/"', "output", "a key that this toolmatrix knows"),
+        ('output = "/"', "output", "a key known to this toolmatrix"),
     ],
 )
 def test_options_in_a_lock_that_nobody_knows_are_refused(
@@ -440,7 +440,7 @@ def test_options_in_a_lock_that_nobody_knows_are_refused(
         f"error[TM904]: the lock has an invalid `render.{name}`\n"
         "  --> out/toolmatrix.lock:9\n"
         f"  expected: {expected}\n"
-        "help: use the toolmatrix that wrote it, or write it again with `toolmatrix lock`\n"
+        "help: use the toolmatrix version that wrote it, or write it again with `toolmatrix lock`\n"
     )
 
 
@@ -622,7 +622,7 @@ def test_a_resealed_lock_with_what_the_matrix_does_not_know_is_refused_with_its_
         f"  --> out/toolmatrix.lock:{line}\n"
         f"  expected: {expected}\n"
         f"  found: `{found}`\n"
-        "help: use the toolmatrix that wrote it, or write it again with `toolmatrix lock`\n"
+        "help: use the toolmatrix version that wrote it, or write it again with `toolmatrix lock`\n"
     )
     assert not (here / "new").exists()
 
@@ -800,7 +800,7 @@ def test_an_edited_lock_is_refused(real: Cli, here: Path) -> None:
     lock = here / "out/toolmatrix.lock"
     lock.write_text(lock.read_text().replace('version = "12"', 'version = "1.0; rm -rf /"'))
     outcome = real("render", "--lock", "out/toolmatrix.lock", "--output", "new")
-    assert outcome.err.startswith("error[TM904]: the lock was edited since it was written\n")
+    assert outcome.err.startswith("error[TM904]: the lock was edited after it was written\n")
     assert not (here / "new").exists()
 
 

@@ -271,7 +271,7 @@ def test_a_lock_inside_that_was_edited_is_refused(real: Cli, here: Path) -> None
     run = real("validate", "root")
     assert (run.code, run.err.splitlines()[0]) == (
         2,
-        "error[TM904]: the lock was edited since it was written",
+        "error[TM904]: the lock was edited after it was written",
     )
 
 

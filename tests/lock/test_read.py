@@ -53,7 +53,7 @@ def with_marks(text: str) -> str:
     return text + "".join(rows)
 
 
-EDITED = "the lock was edited since it was written"
+EDITED = "the lock was edited after it was written"
 
 
 @pytest.mark.parametrize("written", [str, with_marks], ids=["one-line", "marks"])
@@ -77,8 +77,8 @@ def test_every_changed_letter_is_an_edit(small: Lock) -> None:
     for place, letter in enumerate(text):
         error = refused(text[:place] + ("y" if letter == "x" else "x") + text[place + 1 :])
         damaged = place >= text.index("\n# seal ")
-        expected = (EDITED, "the lock is cut short") if damaged else (EDITED,)
-        assert error.what in (*expected, "the lock has another schema")
+        expected = (EDITED, "the lock is truncated") if damaged else (EDITED,)
+        assert error.what in (*expected, "the lock has a different schema")
 
 
 @given(st.data())
@@ -110,7 +110,7 @@ def test_every_cut_is_named(small: Lock) -> None:
     for length in range(1, len(text)):
         error = refused(text[:length])
         begun = 'schema = "toolmatrix.lock/1"' in text[:length]
-        expected = "the lock is cut short" if begun else error.what
+        expected = "the lock is truncated" if begun else error.what
         assert error.what == expected
         lines = text[:length].split("\n")
         assert line_of(error) == (len(lines) if lines[-1] else len(lines) - 1)
@@ -126,14 +126,14 @@ def test_what_stands_below_the_seal_is_an_edit(small: Lock) -> None:
 def test_an_edit_says_what_to_do(small: Lock) -> None:
     error = refused(lock_file.text(small).replace('"3.9"', '"3.8"'))
     assert error.expected == "what `toolmatrix lock` wrote"
-    assert error.found == "lines whose digest is not that of its seal"
+    assert error.found == "lines whose digest does not match its seal"
     assert error.help == ANEW
 
 
 def test_line_ends_converted_by_git_are_called_that(small: Lock) -> None:
     text = lock_file.text(small)
     error = refused(text.replace("\n", "\r\n"))
-    assert error.what == "the line ends of the lock were converted"
+    assert error.what == "the line endings of the lock were converted"
     assert (str(error.where), error.found) == ("x.lock:1", "CR LF")
     assert ".gitattributes" in error.help
     edited = refused(text.replace('"3.9"', '"3.8"').replace("\n", "\r\n"))
@@ -146,7 +146,7 @@ def test_another_schema_is_told_before_its_seal(small: Lock) -> None:
         '# new\nschema = "toolmatrix.lock/2"\n',
     ):
         error = refused(text)
-        assert error.what == "the lock has another schema"
+        assert error.what == "the lock has a different schema"
         assert (str(error.where), error.expected, error.found) == (
             "x.lock:2",
             "`toolmatrix.lock/1`",
@@ -179,21 +179,21 @@ def test_what_is_no_lock(data: bytes, what: str, where: str) -> None:
     [
         ('date = "2026-11-20"', "date = 3", 5, "a string"),
         ('digest = "sha256:00"\n', "", 4, "the key `digest`"),
-        ('digest = "sha256:00"', 'digest = ""\nx = 1', 7, "a key that this toolmatrix knows"),
+        ('digest = "sha256:00"', 'digest = ""\nx = 1', 7, "a key known to this toolmatrix"),
         ('schema = "toolmatrix.lock/1"', 'schema = "else"', 2, "`toolmatrix.lock/1`"),
         ('request = ["Foo_Bar ~=1"]', 'request = "Foo"', 14, "a list of strings"),
         ('request = ["Foo_Bar ~=1"]', "request = [1]", 14, "a list of strings"),
         ('evidence = "derived"', 'evidence = "sure"', 18, "an evidence word"),
-        ('version = "3.9"', 'version = "3.9", floor = "3"', 23, "one of `version` and `floor`"),
-        ('version = "3.9", ', "", 23, "one of `version` and `floor`"),
-        ('version = "3.9"', 'version = "3.9", new = 1', 23, "a key that this toolmatrix knows"),
+        ('version = "3.9"', 'version = "3.9", floor = "3"', 23, "either `version` or `floor`"),
+        ('version = "3.9", ', "", 23, "either `version` or `floor`"),
+        ('version = "3.9"', 'version = "3.9", new = 1', 23, "a key known to this toolmatrix"),
         ("kept = true", "kept = false", 47, "true"),
         ('"8.6" = { evidence = "stated"', '"8.6" = { evidence = 1', 53, "an evidence word"),
         ('cflags = ["-O2"]', "cflags = {}", 56, "a list of strings"),
         ('CC = "gcc-7"', "CC = 7", 61, "a string"),
         ('dialect = "classic"', "dialect = []", 10, "a string"),
         ('base = ["debian:12=a", "b=c"]', 'base = "a"', 9, "a list of strings"),
-        ('dialect = "classic"', 'output = "/"', 10, "a key that this toolmatrix knows"),
+        ('dialect = "classic"', 'output = "/"', 10, "a key known to this toolmatrix"),
     ],
 )
 def test_a_sealed_lock_that_says_something_odd(

@@ -93,7 +93,7 @@ def test_stages_that_repeat_for_each_arch_are_one_run() -> None:
         "                                           *.compute_2.cubin and 9 more ->",
     ]
     shown = table(many(12), Terminal())
-    assert "`*` stands for long_name" in shown
+    assert "`*` is short for long_name" in shown
     assert "1..36: compute_0 sm_0 (1-3), compute_1 sm_1 (4-6), compute_2 sm_2 (7-9)," in shown
     assert len(table(many(12), Terminal(width=1000), full=True)) == 1 + 38
     assert all(".." not in line for line in table(many(3), Terminal()))

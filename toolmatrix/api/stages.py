@@ -194,7 +194,7 @@ class Stages(Printed):
             return findings_text
         log = self.log.replace(plans=self.plans)
         origin = "planned from captures, without a driver" if self.is_planned else ""
-        plans_text = stages.text(log, self.where, screen, full=full, explain=explain, place=origin)
+        plans_text = stages.text(log, self.where, screen, full=full, explain=explain, source=origin)
         return f"{plans_text}\n{findings_text}" if findings_text else plans_text
 
     def to_json(self) -> StagesDocument:

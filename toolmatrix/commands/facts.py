@@ -72,7 +72,7 @@ def facts(
 
 
 def _summary(pages: Pages) -> Report:
-    document = pages.list_document(list(pages.facts()), listed=False)
+    document = pages.list_document(list(pages.facts()), one_by_one=False)
     return Report(
         words=lambda _: report.summary_text(document),
         document=lambda: document,

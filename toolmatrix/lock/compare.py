@@ -1,6 +1,6 @@
 """Differences between two sets of "component = value", and between two locks.
 
-`compare` knows nothing of locks: whatever can be said as a mapping can be compared with it.
+`compare` knows nothing of locks: it compares any two mappings.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def compare(
     same = []
     for name in sorted({*old, *new}):
         before, after = old.get(name), new.get(name)
-        place = {"environment": environment, "target": target}
+        location = {"environment": environment, "target": target}
         if before != after:
-            changes.append(ValueChange(component=name, old=before, new=after, **place))
-        # A value that other facts stand behind has moved, and is the same all the same.
+            changes.append(ValueChange(component=name, old=before, new=after, **location))
+        # A value with other facts behind it has moved, but still counts as the same.
         if before and after and before.value == after.value:
             same.append((environment, target, name, after.value))
     return Differences(changes=tuple(changes), same=tuple(same))
@@ -84,77 +84,75 @@ def locks(old: Lock, new: Lock) -> Differences:
             for side in (old, new)
         ]
         for target in sorted({*sides[0], *sides[1]}):
-            before, after = _both(sides[0].get(target), sides[1].get(target))
-            found = compare(before, after, name, target)
-            changes += found.changes
-            same += found.same
+            before, after = _compared_values(sides[0].get(target), sides[1].get(target))
+            differences = compare(before, after, name, target)
+            changes += differences.changes
+            same += differences.same
     return Differences(changes=tuple(changes), same=tuple(same))
 
 
-def _both(
+def _compared_values(
     old: LockedTarget | None, new: LockedTarget | None
 ) -> tuple[dict[str, LockedValue], dict[str, LockedValue]]:
     # Of settings and flags only those that differ: a list of flags that are the same says nothing about components.
     before, after = components(old), components(new)
     # The settings of a target that came or went say nothing that its components do not.
     if old and new:
-        was, is_ = _settings(old), _settings(new)
-        before |= {name: held for name, held in was.items() if is_.get(name) != held}
-        after |= {name: held for name, held in is_.items() if was.get(name) != held}
-        was, is_ = packages(old, new), packages(new, old)
-        before |= {name: held for name, held in was.items() if is_.get(name) != held}
-        after |= {name: held for name, held in is_.items() if was.get(name) != held}
+        was = _settings(old) | packages(old, new)
+        is_ = _settings(new) | packages(new, old)
+        before |= {name: value for name, value in was.items() if is_.get(name) != value}
+        after |= {name: value for name, value in is_.items() if was.get(name) != value}
     return before, after
 
 
 def own_flags(flags: LockedFlags, others: LockedFlags) -> dict[str, list[str]]:
-    """The compiler flags that only the first has, each with the lists it stands in."""
-    found: dict[str, list[str]] = {}
+    """The compiler flags that only the first has, each with the lists that contain it."""
+    lists: dict[str, list[str]] = {}
     for name in FLAGS:
         for flag in getattr(flags, name):
             if flag not in getattr(others, name):
-                found.setdefault(flag, []).append(name)
-    return found
+                lists.setdefault(flag, []).append(name)
+    return lists
 
 
 def components(target: LockedTarget | None) -> dict[str, LockedValue]:
     """The components of a target, its codegen archs and devices as one component each."""
     if target is None:
         return {}
-    found = {
-        name: _value(f">={part.version}" if part.floor else part.version, part)
-        for name, part in target.components.items()
+    values = {
+        name: _value(f">={component.version}" if component.floor else component.version, component)
+        for name, component in target.components.items()
     }
     for name, build in target.variants.items():
-        found[f"{name} build"] = _value(build.build, build)
+        values[f"{name} build"] = _value(build.build, build)
     for name, parts in (("arch", target.archs), ("device", target.devices)):
         if parts:
             names = sorted(parts)
-            found[name] = _value(", ".join(names), Backed.joined([parts[one] for one in names]))
-    return found
+            values[name] = _value(", ".join(names), Backed.joined([parts[key] for key in names]))
+    return values
 
 
 def packages(target: LockedTarget, other: LockedTarget) -> dict[str, LockedValue]:
     """The Python packages of a target beside those of another: how many where that has none, else each."""
     if target.closure is None:
         return {}
-    held = target.closure.packages
+    ours = target.closure.packages
     if other.closure is None:
-        return {"packages": LockedValue(value=f"{len(held)} with their files")}
+        return {"packages": LockedValue(value=f"{len(ours)} with their files")}
     theirs = other.closure.packages
     return {
         f"{name} package": LockedValue(
-            value=" ".join((part.version, *_own_files(part, theirs.get(name))))
+            value=" ".join((package.version, *_own_files(package, theirs.get(name))))
         )
-        for name, part in held.items()
-        # Of a component whose release moved its own line tells.
+        for name, package in ours.items()
+        # A component whose release changed has a line of its own.
         if not (name in target.components and name in theirs)
-        or theirs[name].version == part.version
+        or theirs[name].version == package.version
     }
 
 
 def _own_files(package: LockedPackage, other: LockedPackage | None) -> list[str]:
-    # A release whose files are others than they were is the one difference that its version does not tell.
+    # Only files that changed within one release do not show in its version.
     if other is None or other.version != package.version:
         return []
     return [
@@ -172,12 +170,12 @@ def _value(value: str, behind: Backed) -> LockedValue:
 
 def _settings(target: LockedTarget) -> dict[str, LockedValue]:
     flags = target.flags
-    said = {
+    settings = {
         "accelerator": target.accelerator,
         "from": target.from_,
         "platform": target.platform,
         **{name: " ".join(getattr(flags, name)) for name in FLAGS},
         **{f"env {name}": value for name, value in flags.env.items()},
-        "cannot say": ", ".join(flags.missing),
+        "unsupported flags": ", ".join(flags.missing),
     }
-    return {name: LockedValue(value=value) for name, value in said.items() if value}
+    return {name: LockedValue(value=value) for name, value in settings.items() if value}

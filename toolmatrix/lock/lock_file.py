@@ -96,25 +96,25 @@ def _target_text(keys: tuple[str, ...], target: LockedTarget) -> Iterator[str]:
         parts: Mapping[str, Backed] = getattr(target, name)
         # A reader may count on the table of components; the others are left out where they are empty.
         if parts or name == "components":
-            lines = [f"{key(part)} = {_inline(parts[part])}\n" for part in sorted(parts)]
+            lines = [f"{key(entry)} = {_inline(parts[entry])}\n" for entry in sorted(parts)]
             yield header((*keys, name)) + "".join(lines)
     flags: dict[str, str | Sequence[str]] = {
-        name: found for name in FLAG_LISTS if (found := getattr(target.flags, name))
+        name: values for name in FLAG_LISTS if (values := getattr(target.flags, name))
     }
     if flags:
         yield _table((*keys, "flags"), flags)
     if target.flags.env:
         yield _table((*keys, "flags", "env"), dict(sorted(target.flags.env.items())))
     if target.closure:
-        asked = target.closure.asked
+        question = target.closure.asked
         yield _table(
-            (*keys, "closure"), {name: getattr(asked, name) for name in sorted(asked._fields)}
+            (*keys, "closure"), {name: getattr(question, name) for name in sorted(question._fields)}
         )
         for field in ("packages", "builders"):
-            held: Mapping[str, LockedPackage] = getattr(target.closure, field)
+            packages: Mapping[str, LockedPackage] = getattr(target.closure, field)
             # As above: a reader may count on the packages.
-            if held or field == "packages":
-                lines = [f"{key(name)} = {_package(held[name])}\n" for name in sorted(held)]
+            if packages or field == "packages":
+                lines = [f"{key(name)} = {_package(packages[name])}\n" for name in sorted(packages)]
                 yield header((*keys, "closure", field)) + "".join(lines)
 
 
@@ -123,17 +123,17 @@ def _table(keys: Sequence[str], values: Mapping[str, str | Sequence[str]]) -> st
     return header(keys) + "".join(lines)
 
 
-def _inline(part: Backed) -> str:
-    fields = [("evidence", _value(part.evidence)), ("facts", _value(part.facts))]
-    if part.disputed:
-        fields.append(("disputed", _value(part.disputed)))
-    if isinstance(part, LockedVariant):
-        fields[:0] = [("build", _value(part.build)), ("install", _value(part.install))]
-    if isinstance(part, LockedComponent):
-        fields.insert(0, ("floor" if part.floor else "version", _value(part.version)))
-        if part.inside:
-            fields.append(("inside", _value(part.inside)))
-        if part.kept:
+def _inline(entry: Backed) -> str:
+    fields = [("evidence", _value(entry.evidence)), ("facts", _value(entry.facts))]
+    if entry.disputed:
+        fields.append(("disputed", _value(entry.disputed)))
+    if isinstance(entry, LockedVariant):
+        fields[:0] = [("build", _value(entry.build)), ("install", _value(entry.install))]
+    if isinstance(entry, LockedComponent):
+        fields.insert(0, ("floor" if entry.floor else "version", _value(entry.version)))
+        if entry.inside:
+            fields.append(("inside", _value(entry.inside)))
+        if entry.kept:
             fields.append(("kept", "true"))
     return f"{{ {', '.join(f'{name} = {value}' for name, value in fields)} }}"
 
@@ -147,7 +147,7 @@ def _package(package: LockedPackage) -> str:
 def _value(value: str | Sequence[str]) -> str:
     if isinstance(value, str):
         return string(value)
-    return f"[{', '.join(string(word) for word in value)}]"
+    return f"[{', '.join(string(item) for item in value)}]"
 
 
 def header(keys: Sequence[str]) -> str:
@@ -181,8 +181,8 @@ LARGEST = 8 << 20
 _HEAD = 4096
 _HEX, _DIGITS = "0123456789abcdef", 64
 
-_ANEW = "write it again with `toolmatrix lock`, or restore it from version control"
-# What each table holds: kinds of `_KINDS`, tables below it, `*` for names of any kind, `?` behind what may be left out.
+_REWRITE = "write it again with `toolmatrix lock`, or restore it from version control"
+# The content of each table: kinds of `_KINDS`, tables below it, `*` for any name, `?` behind what may be left out.
 _BACKED: Fields = {"evidence": "word", "facts": "list", "disputed?": "list"}
 _PACKAGES: Fields = {"*": {"version": "text", "files": {"*": "sha256"}, "url?": "text"}}
 _TARGET: Fields = {
@@ -226,14 +226,14 @@ def read(path: str) -> Lock:
             "there is no lock", where=Position(path), help="`toolmatrix lock` writes one"
         ) from None
     except (OSError, ValueError) as error:
-        found = getattr(error, "strerror", None) or str(error)
-        raise LockError("cannot read the lock", where=Position(path), found=found) from None
+        reason = getattr(error, "strerror", None) or str(error)
+        raise LockError("cannot read the lock", where=Position(path), found=reason) from None
     return parse(data, path)
 
 
 def may_be_replaced(path: str) -> bool:
     """True if nothing is there, or what was a lock once: broken, of another schema, empty."""
-    # `--lock setup.cfg` is a slip: a file of somebody else is never overwritten.
+    # `--lock setup.cfg` is a slip: a foreign file is never overwritten.
     try:
         with opened(path) as file:
             head = file.read(_HEAD)
@@ -247,18 +247,18 @@ def may_be_replaced(path: str) -> bool:
 def parse(data: bytes, path: str) -> Lock:
     """The lock in the bytes of a file; `path` is what errors call it."""
     text = _text(data, path)
-    _same_schema(text, path)
+    _check_schema(text, path)
     _check_seal(text, path)
-    return _Checker(path, text).lock(toml.parse(text, path, LockError, "the lock", _ANEW))
+    return _Checker(path, text).lock(toml.parse(text, path, LockError, "the lock", _REWRITE))
 
 
-def odd(path: str, keys: tuple[str, ...], expected: str, found: str = "") -> LockError:
-    """The error for what a lock that could be read says and nobody understands, with its line if it has a path."""
+def odd(path: str, keys: tuple[str, ...], expected: str, actual: str = "") -> LockError:
+    """The error for an unknown value of a readable lock, with its line if the lock has a path."""
     text = ""
     if path:
         with opened(path) as file:
             text = file.read(LARGEST).decode("utf-8", "replace")
-    return _Checker(path, text).wrong(keys, expected, found)
+    return _Checker(path, text).wrong(keys, expected, actual)
 
 
 def unheard(lock: Lock, path: str, index: Index) -> list[str]:
@@ -268,41 +268,41 @@ def unheard(lock: Lock, path: str, index: Index) -> list[str]:
     the matrix of the lock itself does not have.
     """
     own = index.header["digest"] == lock.matrix_digest
-    found = []
+    unknown = []
     for _, environment, target in lock.names():
         keys = ("environments", environment, "targets", target)
         if target not in index.header["targets"]:
             if own:
                 raise odd(path, keys, "a target of the matrix", f"`{target}`")
-            found.append(f"target {target}")
-        held = lock.environments[environment].targets[target]
-        for below, component, release in _named(held):
-            part = index.header["components"].get(component)
-            if part is None and own:
+            unknown.append(f"target {target}")
+        locked = lock.environments[environment].targets[target]
+        for below, component, release in _named_releases(locked):
+            head = index.header["components"].get(component)
+            if head is None and own:
                 raise odd(path, (*keys, *below), "a component of the matrix", f"`{component}`")
-            if part is None or release not in index.component(component).versions:
-                if own or (part and not _is_release(part["scheme"], release)):
+            if head is None or release not in index.component(component).versions:
+                if own or (head and not _is_release(head["scheme"], release)):
                     expected = f"a release of {component} that the matrix knows"
                     raise odd(path, (*keys, *below), expected, f"`{release}`")
-                found.append(f"{component} {release}")
-        for floor, one in held.components.items():
-            if one.floor and not _is_release("pep440", one.version):
+                unknown.append(f"{component} {release}")
+        for floor, locked_component in locked.components.items():
+            if locked_component.floor and not _is_release("pep440", locked_component.version):
                 below = (*keys, "components", floor)
-                raise odd(path, below, "a version", f"`{one.version}`")
-    return list(dict.fromkeys(found))
+                raise odd(path, below, "a version", f"`{locked_component.version}`")
+    return list(dict.fromkeys(unknown))
 
 
-def _named(held: LockedTarget) -> Iterator[tuple[tuple[str, ...], str, str]]:
+def _named_releases(target: LockedTarget) -> Iterator[tuple[tuple[str, ...], str, str]]:
     # Keys below the table of a target, and the component and release that they name.
-    yield ("accelerator",), "accelerator", held.accelerator
-    yield ("from",), "from", held.from_
-    for name, part in held.components.items():
-        if not part.floor:
-            yield ("components", name), name, part.version
-    for name, build in held.variants.items():
+    yield ("accelerator",), "accelerator", target.accelerator
+    yield ("from",), "from", target.from_
+    for name, component in target.components.items():
+        if not component.floor:
+            yield ("components", name), name, component.version
+    for name, build in target.variants.items():
         yield ("variants", name), f"{name}-variant", build.build
-    yield from ((("archs", name), "arch", name) for name in held.archs)
-    yield from ((("devices", name), "device", name) for name in held.devices)
+    yield from ((("archs", name), "arch", name) for name in target.archs)
+    yield from ((("devices", name), "device", name) for name in target.devices)
 
 
 def _is_release(scheme: str, text: str) -> bool:
@@ -319,43 +319,43 @@ def _text(data: bytes, path: str) -> str:
             "the lock is too large",
             where=Position(path),
             expected=f"at most {LARGEST} bytes",
-            help=_ANEW,
+            help=_REWRITE,
         )
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise LockError(
-            "the lock is not text", where=Position(path, line), expected="UTF-8", help=_ANEW
+            "the lock is not text", where=Position(path, line), expected="UTF-8", help=_REWRITE
         ) from None
 
 
-def _same_schema(text: str, path: str) -> None:
+def _check_schema(text: str, path: str) -> None:
     # Before anything else is looked at: the seal of another schema may have another form.
     for number, line in enumerate(text.split("\n"), 1):
         name, equals, value = line.rstrip("\r").partition(" = ")
         if line.startswith("["):
             return
         if name == "schema" and equals:
-            found = value.strip('"')
-            if found != SCHEMA and found.startswith(SCHEMA.rpartition("/")[0] + "/"):
+            schema = value.strip('"')
+            if schema != SCHEMA and schema.startswith(SCHEMA.rpartition("/")[0] + "/"):
                 raise LockError(
-                    "the lock has another schema",
+                    "the lock has a different schema",
                     where=Position(path, number),
                     expected=f"`{SCHEMA}`",
-                    found=f"`{found}`",
-                    help="use the toolmatrix that wrote it, or write it again with `toolmatrix lock`",
+                    found=f"`{schema}`",
+                    help="use the toolmatrix version that wrote it, or write it again with `toolmatrix lock`",
                 )
             return
 
 
 def is_intact(text: str) -> bool:
     """True if the digest in the seal of a lock is that of what stands above it."""
-    body, found, below = text.partition("\n" + SEAL)
+    body, separator, below = text.partition("\n" + SEAL)
     seal, _, marks = below.partition("\n")
     # Locks used to have a checksum of each line below the digest. It says the same, so the comments decide nothing.
     return (
-        bool(found)
+        bool(separator)
         and text.endswith("\n")
         and seal == digest_of(body + "\n")
         and all(line.startswith(SEAL) for line in marks.split("\n")[:-1])
@@ -368,29 +368,29 @@ def _check_seal(text: str, path: str) -> None:
     # Git converts line ends where `core.autocrlf` says so: that is no edit, and has a remedy of its own.
     if "\r\n" in text and is_intact(text.replace("\r\n", "\n")):
         raise LockError(
-            "the line ends of the lock were converted",
+            "the line endings of the lock were converted",
             where=Position(path, text.count("\n", 0, text.index("\r\n")) + 1),
             expected="lines that end with LF",
             found="CR LF",
             help="a line `*.lock -text` in .gitattributes keeps git from converting it; then check it out again",
         )
-    _, found, below = text.partition("\n" + SEAL)
-    if not found and not _is_lock(text):
+    _, separator, below = text.partition("\n" + SEAL)
+    if not separator and not _is_lock(text):
         raise _no_lock(text, path)
-    if not found or "\n" not in below:
+    if not separator or "\n" not in below:
         raise LockError(
-            "the lock is cut short",
+            "the lock is truncated",
             where=Position(path, len(text.removesuffix("\n").split("\n"))),
             expected="the rest of the file",
             found="its end",
-            help=_ANEW,
+            help=_REWRITE,
         )
     raise LockError(
-        "the lock was edited since it was written",
+        "the lock was edited after it was written",
         where=Position(path),
         expected="what `toolmatrix lock` wrote",
-        found="lines whose digest is not that of its seal",
-        help=_ANEW,
+        found="lines whose digest does not match its seal",
+        help=_REWRITE,
     )
 
 
@@ -402,9 +402,9 @@ def _is_lock(text: str) -> bool:
 
 
 def _no_lock(text: str, path: str) -> LockError:
-    # A file that is not even TOML is told as that, with line and column.
+    # A file that is not even TOML is reported as such, with line and column.
     if text:
-        toml.parse(text, path, LockError, "the lock", _ANEW)
+        toml.parse(text, path, LockError, "the lock", _REWRITE)
     return LockError(
         "this is not a lock",
         where=Position(path, 1),
@@ -435,7 +435,7 @@ class _Checker:
         for name, value in body.items():
             kind = _kind(fields, name)
             if kind is None:
-                raise self.wrong((*keys, name), "a key that this toolmatrix knows")
+                raise self.wrong((*keys, name), "a key known to this toolmatrix")
             if not isinstance(kind, str):
                 below.append((name, kind))
             elif not _KINDS[kind][0](value):
@@ -445,17 +445,17 @@ class _Checker:
                 raise self.wrong(keys, f"the key `{name}`")
         # A driver has a floor, which any newer fits; everything else has one version.
         if "floor?" in fields and ("version" in body) == ("floor" in body):
-            raise self.wrong(keys, "one of `version` and `floor`")
+            raise self.wrong(keys, "either `version` or `floor`")
         for name, inner in below:
             self.check(body[name], (*keys, name), inner)
 
-    def wrong(self, keys: tuple[str, ...], expected: str, found: str = "") -> LockError:
+    def wrong(self, keys: tuple[str, ...], expected: str, actual: str = "") -> LockError:
         return LockError(
             f"the lock has an invalid `{'.'.join(keys)}`",
             where=Position(self.path, self.line(keys)),
             expected=expected,
-            found=found,
-            help="use the toolmatrix that wrote it, or write it again with `toolmatrix lock`",
+            found=actual,
+            help="use the toolmatrix version that wrote it, or write it again with `toolmatrix lock`",
         )
 
     def line(self, keys: tuple[str, ...]) -> int:
@@ -489,10 +489,10 @@ def _lock(body: Mapping[str, Any]) -> Lock:
         matrix_digest=body["matrix"]["digest"],
         environments={
             name: LockedEnvironment(
-                request=tuple(part["request"]),
-                targets={name: _target(one) for name, one in part.get("targets", {}).items()},
+                request=tuple(table["request"]),
+                targets={name: _target(below) for name, below in table.get("targets", {}).items()},
             )
-            for name, part in body.get("environments", {}).items()
+            for name, table in body.get("environments", {}).items()
         },
         render=_fields(body.get("render", {})),
     )
@@ -504,11 +504,11 @@ def _target(body: Mapping[str, Any]) -> LockedTarget:
         from_=body["from"],
         platform=body["platform"],
         evidence=body["evidence"],
-        components={name: _component(part) for name, part in body["components"].items()},
-        archs={name: Backed(**_fields(part)) for name, part in body.get("archs", {}).items()},
-        devices={name: Backed(**_fields(part)) for name, part in body.get("devices", {}).items()},
+        components={name: _component(row) for name, row in body["components"].items()},
+        archs={name: Backed(**_fields(row)) for name, row in body.get("archs", {}).items()},
+        devices={name: Backed(**_fields(row)) for name, row in body.get("devices", {}).items()},
         variants={
-            name: LockedVariant(**_fields(part)) for name, part in body.get("variants", {}).items()
+            name: LockedVariant(**_fields(row)) for name, row in body.get("variants", {}).items()
         },
         flags=LockedFlags(**_fields(body.get("flags", {}))),
         closure=_closure(body["closure"]) if "closure" in body else None,
@@ -516,12 +516,12 @@ def _target(body: Mapping[str, Any]) -> LockedTarget:
 
 
 def _closure(body: Mapping[str, Any]) -> LockedClosure:
-    asked = _fields(body)
+    fields = _fields(body)
     packages, builders = (
-        {name: LockedPackage(**part) for name, part in asked.pop(key, {}).items()}
+        {name: LockedPackage(**package) for name, package in fields.pop(key, {}).items()}
         for key in ("packages", "builders")
     )
-    return LockedClosure(asked=PackageQuestion(**asked), packages=packages, builders=builders)
+    return LockedClosure(asked=PackageQuestion(**fields), packages=packages, builders=builders)
 
 
 def _component(body: Mapping[str, Any]) -> LockedComponent:
@@ -534,7 +534,7 @@ def _component(body: Mapping[str, Any]) -> LockedComponent:
 
 def _fields(body: Mapping[str, Any]) -> dict[str, Any]:
     # Values are frozen: what TOML has as a list is a tuple in them. What a table leaves out has its default.
-    return {name: tuple(part) if isinstance(part, list) else part for name, part in body.items()}
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in body.items()}
 
 
 def _is_sha256(value: object) -> bool:
@@ -543,7 +543,7 @@ def _is_sha256(value: object) -> bool:
 
 
 def _is_list(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(word, str) for word in value)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 _KINDS: Mapping[str, tuple[Callable[[object], bool], str]] = {

@@ -14,7 +14,7 @@ from toolmatrix.value import Value
 
 SCHEMA = "toolmatrix.lock/1"
 DEFAULT = "default"
-"""The environment of a request that stands in no `[environments.NAME]`."""
+"""The environment of a request outside any `[environments.NAME]`."""
 
 COMPILERS = ("gcc", "clang")
 FLAGS = ("cflags", "cxxflags", "nvcc", "hipcc")
@@ -34,9 +34,9 @@ class Backed(Value):
     def joined(parts: Sequence[Backed]) -> Backed:
         """Several parts as one, which is known as well as the worst of them."""
         return Backed(
-            evidence=words.weakest(part.evidence for part in parts),
-            facts=tuple(dict.fromkeys(fact for part in parts for fact in part.facts)),
-            disputed=tuple(dict.fromkeys(fact for part in parts for fact in part.disputed)),
+            evidence=words.weakest(entry.evidence for entry in parts),
+            facts=tuple(dict.fromkeys(fact for entry in parts for fact in entry.facts)),
+            disputed=tuple(dict.fromkeys(fact for entry in parts for fact in entry.disputed)),
         )
 
 
@@ -67,8 +67,8 @@ class LockedVariant(Backed):
     @property
     def requirements(self) -> tuple[str, ...]:
         """The words before the first option."""
-        # Requirements never begin with a dash, and what `pip` is told besides always does.
-        first = next((place for place, word in enumerate(self.install) if word[:1] == "-"), None)
+        # Requirements never begin with a dash, and every option of `pip` does.
+        first = next((index for index, word in enumerate(self.install) if word[:1] == "-"), None)
         return self.install[:first]
 
 
@@ -127,7 +127,7 @@ class LockedClosure(Value):
     @property
     def sources(self) -> tuple[str, ...]:
         """The names of the packages that are built out of a source archive."""
-        return tuple(name for name, one in sorted(self.packages.items()) if one.is_source)
+        return tuple(name for name, package in sorted(self.packages.items()) if package.is_source)
 
 
 class LockedTarget(Value):
@@ -150,14 +150,14 @@ class LockedTarget(Value):
 
     @property
     def compiles(self) -> bool:
-        """True if it holds a compiler of C, which alone can be told `flags.cflags`."""
+        """True if it has a C compiler, which `flags.cflags` are for."""
         return any(name in self.components for name in COMPILERS)
 
     @property
     def chosen(self) -> dict[str, str]:
         """Component to version, as `--keep` ranks it. A floor follows from the rest and is not kept."""
-        held = {name: part.version for name, part in self.components.items() if not part.floor}
-        return held | {f"{name}-variant": part.build for name, part in self.variants.items()}
+        chosen = {name: row.version for name, row in self.components.items() if not row.floor}
+        return chosen | {f"{name}-variant": row.build for name, row in self.variants.items()}
 
 
 class LockedEnvironment(Value):
@@ -168,16 +168,16 @@ class LockedEnvironment(Value):
 
     @property
     def asked(self) -> dict[str, str]:
-        """The components the request names, wanted or held, with the words that name them."""
-        found: dict[str, str] = {}
+        """The components that the request names, by itself or by `--with`, with the words that name them."""
+        texts: dict[str, str] = {}
         for word in self.request:
             # `--target=arm` names no component, `--with=gcc==9` does.
             option, text = "", word
             if word.startswith("--"):
                 option, _, text = word.partition("=")
             if option in ("", "--with"):
-                found[_component(text)] = text
-        return found
+                texts[_component(text)] = text
+        return texts
 
 
 class Lock(Value):
@@ -193,7 +193,7 @@ class Lock(Value):
 
     def environment(self, name: str) -> LockedEnvironment | None:
         """The environment of that name, or the only one there is."""
-        # Where there is one nobody has to name it, whatever it is called.
+        # A single environment need not be named.
         if name in self.environments:
             return self.environments[name]
         return next(iter(self.environments.values())) if len(self.environments) == 1 else None
@@ -210,8 +210,8 @@ class Lock(Value):
     @property
     def targets(self) -> Mapping[str, LockedTarget]:
         """The targets of the default environment."""
-        found = self.environment(DEFAULT)
-        return found.targets if found is not None else {}
+        environment = self.environment(DEFAULT)
+        return environment.targets if environment is not None else {}
 
     @property
     def held(self) -> dict[str, LockedTarget]:
@@ -234,7 +234,7 @@ class Lock(Value):
 
 def _component(text: str) -> str:
     # Without `re`, whose import takes as long as reading the facts of an answer.
-    ends = (place for place, sign in enumerate(text) if sign in _OPERATORS or sign.isspace())
+    ends = (position for position, sign in enumerate(text) if sign in _OPERATORS or sign.isspace())
     return text[: next(ends, len(text))].lower().replace("_", "-")
 
 
@@ -242,11 +242,11 @@ def environment(
     document: Mapping[str, Any], request: Sequence[str], kept: Iterable[tuple[str, str]] = ()
 ) -> LockedEnvironment:
     """An environment; `request` are its words, `kept` the (target, component) that an earlier lock decided."""
-    held = set(kept)
+    decided = set(kept)
     return LockedEnvironment(
         request=tuple(request),
         targets={
-            name: _target(name, body, document["request"], held)
+            name: _target(name, body, document["request"], decided)
             for name, body in document["targets"].items()
         },
     )
@@ -258,23 +258,23 @@ def _target(
     accelerators, flags = request["accelerator"], body["flags"]
     components = {
         component: LockedComponent(
-            version=part["floor"] if "floor" in part else part["version"],
-            floor="floor" in part,
+            version=entry["floor"] if "floor" in entry else entry["version"],
+            floor="floor" in entry,
             kept=(name, component) in kept,
-            inside=part.get("inside", ""),
-            **_backing(part),
+            inside=entry.get("inside", ""),
+            **_backing(entry),
         )
-        for component, part in body["components"].items()
+        for component, entry in body["components"].items()
     }
     archs, devices = _named(body["archs"]), _named(body["devices"])
     variants = {
         component: LockedVariant(
-            build=part["variant"]["build"],
-            install=(*part["variant"]["requirements"], *part["variant"]["arguments"]),
-            **_backing(part["variant"]),
+            build=entry["variant"]["build"],
+            install=(*entry["variant"]["requirements"], *entry["variant"]["arguments"]),
+            **_backing(entry["variant"]),
         )
-        for component, part in body["components"].items()
-        if "variant" in part
+        for component, entry in body["components"].items()
+        if "variant" in entry
     }
     tables: list[Mapping[str, Backed]] = [components, archs, devices, variants]
     return LockedTarget(
@@ -282,7 +282,7 @@ def _target(
         accelerator=accelerators.get(name, accelerators.get("*", "")),
         from_=request["from"],
         platform=body["platform"],
-        evidence=words.weakest(part.evidence for held in tables for part in held.values()),
+        evidence=words.weakest(entry.evidence for table in tables for entry in table.values()),
         components=components,
         archs=archs,
         devices=devices,
@@ -297,15 +297,15 @@ def _target(
 
 def _named(parts: Sequence[Mapping[str, Any]]) -> dict[str, Backed]:
     # Two devices may ask for the same codegen arch, each with its own facts.
-    found: dict[str, list[Backed]] = {}
-    for part in parts:
-        found.setdefault(part["name"], []).append(Backed(**_backing(part)))
-    return {name: Backed.joined(same) for name, same in found.items()}
+    entries: dict[str, list[Backed]] = {}
+    for entry in parts:
+        entries.setdefault(entry["name"], []).append(Backed(**_backing(entry)))
+    return {name: Backed.joined(same) for name, same in entries.items()}
 
 
-def _backing(part: Mapping[str, Any]) -> dict[str, Any]:
+def _backing(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "evidence": part["evidence"],
-        "facts": tuple(dict.fromkeys(part["facts"])),
-        "disputed": tuple(dict.fromkeys(rival["fact"] for rival in part["disputed"])),
+        "evidence": entry["evidence"],
+        "facts": tuple(dict.fromkeys(entry["facts"])),
+        "disputed": tuple(dict.fromkeys(rival["fact"] for rival in entry["disputed"])),
     }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from toolmatrix.finding import Finding
@@ -43,13 +44,13 @@ _CALLERS = 8
 # So many lines above it a failure may stand that a program recovers from.
 _RECOVERED = 50
 # Characters of a line that are kept: some builds print a command of kilobytes before what went wrong.
-_SHOWN = 400
-# Groups that tell one failure from another of its kind, beside the components that it is between.
-_WHOSE = ("file", "symbol", "package", "other", "arch", "device")
+_LONGEST = 400
+# Groups that distinguish failures of one kind, beside the components that they are between.
+_IDENTITY = ("file", "symbol", "package", "other", "arch", "device")
 
 
 class Match(Value):
-    """A failure as the log tells it: the first line of it, what its groups took, and what was seen above it.
+    """A failure as the log shows it: its first line, the groups of the match, and the versions seen above it.
 
     `callers` are who needed something, the nearest first; `count` are the lines that say the same.
     """
@@ -88,8 +89,8 @@ def observe(stream: Stream, catalog: SignatureCatalog, subject: str) -> Observed
     """Read a log to its end; raises what the stream does."""
     reader = _LogReader(catalog, subject)
     matcher = MultiPatternMatcher(catalog.sought)
-    for matched in matcher.hits(stream):
-        reader.look(matched)
+    for matched in matcher.matched_lines(stream):
+        reader.read(matched)
     return reader.log(matcher.lines)
 
 
@@ -102,7 +103,7 @@ class _LogReader:
         self.components: dict[str, dict[str, Seen]] = {}
         self.latest: dict[str, Seen] = {}
         self.matches: list[Match] = []
-        self.places: dict[tuple[object, ...], int] = {}
+        self.indexes: dict[tuple[object, ...], int] = {}
         self.followed: Followed | None = None
         self.following = 0
         self.more = 0
@@ -110,46 +111,50 @@ class _LogReader:
         # Up to which line failures of a name are none.
         self.excused: dict[str, int] = {}
 
-    def look(self, matched: MatchedLine) -> None:
+    def read(self, matched: MatchedLine) -> None:
         """Try the patterns of the texts on a line, in the order of the catalog."""
-        found = {use[0]: use for text in matched.texts for use in self.catalog.uses[text]}
-        uses = [found[order] for order in sorted(found)]
-        failed = [self.tell(uses, matched, line) for line in matched.lines]
+        by_order = {use[0]: use for text in matched.texts for use in self.catalog.uses[text]}
+        uses = [by_order[order] for order in sorted(by_order)]
+        failed = [self.read_line(uses, matched, line) for line in matched.lines]
         failures = [use for use in uses if use[1] == "failures"]
         # A terminal or a log writer may have wrapped the message: then it goes on in the line beside it.
         if failures and not any(failed):
-            any(self.tell(failures, matched, *joined) for joined in matched.wrapped())
+            any(self.read_line(failures, matched, *joined) for joined in matched.wrapped())
 
-    def tell(self, uses: list[PatternUse], matched: MatchedLine, line: str, joint: int = 0) -> bool:
-        """Keep what a line tells, of two that were joined what goes over the joint; whether that was a failure."""
+    def read_line(
+        self, uses: list[PatternUse], matched: MatchedLine, line: str, joint: int = 0
+    ) -> bool:
+        """Record what a line shows, or a match across the joint of two joined lines; true if it was a failure."""
         for _, kind, about, pattern in uses:
             if kind == "witnesses":
-                for found in pattern.line.finditer(line):
-                    self.witness(matched.number, found.groupdict())
+                for witness in pattern.line.finditer(line):
+                    self.add_witness(matched.number, witness.groupdict())
                 continue
             match = pattern.search(line)
             if match is None or (joint and not match.start() < joint < match.end()):
                 continue
-            if (match := self.believed(pattern, line, match, joint)) is None:
+            if (match := self.rematch(pattern, line, match, joint)) is None:
                 continue
             if isinstance(about, Recovery):
                 self.recover(matched.number, about)
             elif about is not None:
-                self.failure(self.match(about, matched, line, pattern.groups(match)))
+                self.add_failure(self.match(about, matched, line, pattern.groups(match)))
             else:
                 self.following += 1
-                self.followed = self.followed or Followed(line=matched.number, text=line[:_SHOWN])
+                self.followed = self.followed or Followed(line=matched.number, text=line[:_LONGEST])
             return True
         return False
 
-    def believed(
+    def rematch(
         self, pattern: LinePattern, line: str, match: re.Match[str], joint: int
     ) -> re.Match[str] | None:
         """The match in what is left of a line without asides; of two that were joined neither may have any."""
         if joint:
             parts = (line[:joint], line[joint + 1 :])
-            return match if all(self.catalog.believed(part) == part for part in parts) else None
-        left = self.catalog.believed(line)
+            return (
+                match if all(self.catalog.without_asides(half) == half for half in parts) else None
+            )
+        left = self.catalog.without_asides(line)
         return match if left == line else pattern.search(left)
 
     def match(
@@ -157,7 +162,7 @@ class _LogReader:
     ) -> Match:
         callers = [self.catalog.called(values[name]) for name in ("by", "onnx") if name in values]
         callers += self.callers(line)
-        # A line that names where the package lies which it is about does not say who wanted something of it.
+        # A line with the path of the package that it is about does not show its caller.
         about = {"", self.catalog.called(values.get("other", ""))}
         # Looking back decodes kilobytes a failure, so a log of nothing but failures gets it for the first ones only.
         if about.issuperset(callers) and "user" in signature.roles and self.looking_back:
@@ -168,70 +173,70 @@ class _LogReader:
         return Match(
             signature=signature,
             line=matched.number,
-            text=line[:_SHOWN],
+            text=line[:_LONGEST],
             values=values,
             seen=dict(self.latest),
             callers=tuple(dict.fromkeys(filter(None, callers)))[:_CALLERS],
         )
 
     def callers(self, text: str) -> list[str]:
-        found = [
+        matches = [
             (match.start(), match["by"])
             for pattern in self.catalog.callers
             if pattern.has in text
             for match in pattern.line.finditer(text)
         ]
-        return [self.catalog.called(name) for _, name in sorted(found, reverse=True)]
+        return [self.catalog.called(name) for _, name in sorted(matches, reverse=True)]
 
-    def witness(self, number: int, groups: dict[str, str | None]) -> None:
+    def add_witness(self, number: int, groups: dict[str, str | None]) -> None:
         if groups.get("component"):
             groups = {str(groups["component"]): groups["version"]}
         for name, version in groups.items():
             if version:
                 component = self.catalog.called(name.replace("_", "-"))
-                seen = Seen(version=version, seen_by="log", where=f"{self.subject}:{number}")
-                kept = self.components.setdefault(component, {})
-                if len(kept) < _VERSIONS:
-                    kept.setdefault(version, seen)
+                observation = Seen(version=version, seen_by="log", where=f"{self.subject}:{number}")
+                versions = self.components.setdefault(component, {})
+                if len(versions) < _VERSIONS:
+                    versions.setdefault(version, observation)
                 if component in self.latest or len(self.latest) < _COMPONENTS:
-                    self.latest[component] = kept.get(version, seen)
+                    self.latest[component] = versions.get(version, observation)
                 # The component that came last goes, so that those at the head of the log stay.
                 if len(self.components) > _COMPONENTS:
                     del self.components[component]
 
-    def failure(self, match: Match) -> None:
+    def add_failure(self, match: Match) -> None:
         """Keep a failure, or count it with an earlier one that it does not contradict."""
         name = match.signature.name
         if match.line <= self.excused.get(name, 0):
             return
-        whose = {
+        identity = {
             key: text
             for key, text in match.values.items()
-            if key in _WHOSE or key.replace("_", "-") in match.signature.between
+            if key in _IDENTITY or key.replace("_", "-") in match.signature.between
         }
         user = next(iter(match.callers), "") if "user" in match.signature.roles else ""
-        exact = (name, user, *sorted(whose.items()))
+        exact = (name, user, *sorted(identity.items()))
         # The same failure comes a thousand times; only one that is new is compared with all that are kept.
-        place = self.places.get(exact)
-        if place is None:
-            place = self.alike(match, whose, user)
-        if place is not None:
-            first = self.matches[place]
+        position = self.indexes.get(exact)
+        if position is None:
+            position = self.find_similar(match, identity, user)
+        if position is not None:
+            first = self.matches[position]
             # What one line warns of another one may have failed by.
             worse = match if match.signature.severity == "error" else first
-            self.matches[place] = first.replace(
+            self.matches[position] = first.replace(
                 signature=worse.signature,
                 count=first.count + 1,
                 values={**match.values, **first.values},
                 callers=tuple(dict.fromkeys((*first.callers, *match.callers)))[:_CALLERS],
             )
         elif len(self.matches) < MATCHES:
-            place = len(self.matches)
+            position = len(self.matches)
             self.matches.append(match)
         else:
             self.more += 1
             return
-        self.places[exact] = place
+        self.indexes[exact] = position
 
     def recover(self, number: int, recovery: Recovery) -> None:
         """Forget failures a little above a line that says how a program goes on, and below as far as it says."""
@@ -240,29 +245,29 @@ class _LogReader:
             for match in self.matches
             if match.signature.name not in recovery.of or match.line < number - _RECOVERED
         ]
-        self.places = {}
+        self.indexes = {}
         if recovery.below:
             self.excused |= dict.fromkeys(recovery.of, number + recovery.below)
 
-    def alike(self, match: Match, whose: Mapping[str, str], user: str) -> int | None:
+    def find_similar(self, match: Match, identity: Mapping[str, str], user: str) -> int | None:
         """The first failure of the same kind that says nothing else where both say something."""
-        for place, first in enumerate(self.matches):
+        for position, first in enumerate(self.matches):
             if first.signature.name == match.signature.name and all(
-                first.values.get(key, text) == text for key, text in whose.items()
+                first.values.get(key, text) == text for key, text in identity.items()
             ):
                 other = next(iter(first.callers), "") if user else ""
                 if not (user and other) or user == other:
-                    return place
+                    return position
         return None
 
     def log(self, lines: int) -> ObservedLog:
         # A component that showed only below a failure counts for it too.
-        first = {name: next(iter(kept.values())) for name, kept in self.components.items() if kept}
+        first = {name: next(iter(seen.values())) for name, seen in self.components.items() if seen}
         return ObservedLog(
             inventory=Inventory(
                 subject=self.subject,
                 components={
-                    name: tuple(kept.values()) for name, kept in sorted(self.components.items())
+                    name: tuple(seen.values()) for name, seen in sorted(self.components.items())
                 },
             ),
             matches=tuple(match.replace(seen={**first, **match.seen}) for match in self.matches),
@@ -274,7 +279,7 @@ class _LogReader:
 
 
 class Involved(Value):
-    """One side of a failure: a component or what stands for one, its version where the log tells it, and where.
+    """One side of a failure: a component or a placeholder, its version where the log shows it, and where.
 
     `needed` is the library, header or symbol that is asked of it, `wanted` what the lock holds of it, and `bring` the
     packages that would bring it.
@@ -343,7 +348,7 @@ _URL = re.compile(r"\b(?:https?|git|ftp)://[^\s\"'<>|)\]]+")
 _UNREACHED = ("host", "network")
 # pip tries again before it gives up, and then may name the path alone.
 _AGAIN = re.compile(r"Retry\(total=[1-9]")
-_GIVEN_UP = re.compile(
+_LAST_RETRY = re.compile(
     r"Retry\(total=0,.*(?:NewConnection|NameResolution)Error\(.*\)': (?P<path>/\S*)"
 )
 # So many addresses are kept while the log is read.
@@ -352,8 +357,8 @@ _MOST = 1000
 
 @cache
 def _patterns() -> tuple[tuple[str, LinePattern], ...]:
-    known = (one for one in signatures.load().signatures if one.between == _UNREACHED)
-    return tuple((line.has.lower(), line) for one in known for line in one.lines)
+    lines = [known.lines for known in signatures.load().signatures if known.between == _UNREACHED]
+    return tuple((line.has.lower(), line) for line in chain.from_iterable(lines))
 
 
 class Proof:
@@ -376,17 +381,17 @@ class Proof:
         if host := _unreached(line):
             # What names the host alone was asked for an address that was printed before.
             self.missing = self._addresses.get(host, host)
-        elif given_up := _GIVEN_UP.search(line):
+        elif last_retry := _LAST_RETRY.search(line):
             every = self._addresses.items()
-            under = (url for host, url in every if given_up["path"].startswith(_path(url, host)))
+            under = (url for host, url in every if last_retry["path"].startswith(_path(url, host)))
             self.missing = next(under, "")
 
 
 def _unreached(line: str) -> str:
     plain = line.translate(QUOTES)
     lower = plain.lower()
-    found = (pattern.search(plain) for has, pattern in _patterns() if has in lower)
-    hosts = (one["host"] for one in found if one and one.groupdict().get("host"))
+    matches = (pattern.search(plain) for has, pattern in _patterns() if has in lower)
+    hosts = (match["host"] for match in matches if match and match.groupdict().get("host"))
     return next(hosts, "")
 
 

@@ -40,10 +40,10 @@ _WORDS = bytes(
     code | 0x20 if chr(code).isupper() else code if chr(code).isalnum() else 0x20
     for code in range(0x80)
 ).ljust(0x100)
-# Bytes behind a text by which what stands often in a log is told apart.
-_TELLING = 16
-# From so many places in a block on, the last one stands for those between.
-_OFTEN = 50
+# Bytes after a text by which frequent matches are distinguished.
+_CONTEXT = 16
+# After so many matches in a block only the last one counts.
+_FREQUENT = 50
 # Bytes above a line that can be looked back at.
 _ABOVE = 1 << 15
 # A shorter line was not wrapped.
@@ -51,7 +51,7 @@ _WRAPPED = 50
 QUOTES = str.maketrans(dict.fromkeys("\u2018\u2019\u201c\u201d`", "'"))
 """Every kind of quote as `'`, as signatures write it."""
 _LONG_WORD = 1000
-# Words that nobody can mean; patterns would take long for them.
+# Words too long to matter; patterns would take long for them.
 _LONG_WORDS = re.compile(rb"(\S{200})\S{600,}(\S{200})")
 # Where writers of JSON lines keep what a program said.
 _MESSAGES = ("log", "message", "msg", "MESSAGE", "text", "line")
@@ -77,7 +77,7 @@ class MatchedLine:
         after = text[behind : _or(text.find(b"\n", behind), len(text))][:WINDOW]
         before = text[text.rfind(b"\n", 0, max(start - 1, 0)) + 1 : start][-WINDOW:]
         for first, second in ((text[start:end], after), (before, text[start:end])):
-            head, tail = (" ".join(_messages(part.rstrip(b"\r\n"))) for part in (first, second))
+            head, tail = (" ".join(_messages(half.rstrip(b"\r\n"))) for half in (first, second))
             if len(head) > _WRAPPED and tail:
                 yield f"{head.rstrip()} {tail.lstrip()}", len(head.rstrip())
 
@@ -102,36 +102,38 @@ class Pattern:
         self.words = b" " + words.strip() + b" "
         self.exact = raw.strip() if len(words.strip()) < len(raw.strip()) else b""
 
-    def places(self, text: bytes, words: bytes, start: int, end: int, often: bool) -> Iterator[int]:
+    def positions(
+        self, text: bytes, words: bytes, start: int, end: int, often: bool
+    ) -> Iterator[int]:
         """Places of it between two places of a text; `words` are those of the text from the first of them on.
 
         Of one that stands there `often`, the first that differ in what follows, and the last.
         """
         # Words alone cannot tell `-lcuda` from `cuda`.
         if self.exact:
-            held, sought, first, last, moved = text, self.exact, start, end, 0
+            haystack, sought, first, last, moved = text, self.exact, start, end, 0
         else:
-            held, sought, moved = words, self.words, start
+            haystack, sought, moved = words, self.words, start
             first, last = 0, end - start + len(sought) - 1
         # The blank at the end of one text is the one at the beginning of the next.
         step = len(sought) - 1
-        seen: set[bytes] = set()
-        at, count = held.find(sought, first, last), 0
+        known: set[bytes] = set()
+        at, count = haystack.find(sought, first, last), 0
         while at >= 0:
             count += 1
-            if often and count == _OFTEN:
-                at = held.rfind(sought, at, last)
-            follows = held[at : at + step + _TELLING] if often else b""
-            if not often or follows not in seen:
-                seen.add(follows)
+            if often and count == _FREQUENT:
+                at = haystack.rfind(sought, at, last)
+            follows = haystack[at : at + step + _CONTEXT] if often else b""
+            if not often or follows not in known:
+                known.add(follows)
                 yield at + moved
-            at = held.find(sought, at + step, last)
+            at = haystack.find(sought, at + step, last)
 
 
 class SoughtTexts:
     """Texts of at least one word that are looked for, by their longest word.
 
-    Of those that stand `often` in a log and tell the same each time, a block yields the first that differ and the last.
+    Of those that occur `often` in a log with the same meaning, a block yields the first that differ and the last.
     """
 
     def __init__(self, texts: Iterable[str], often: Container[str] = ()) -> None:
@@ -143,18 +145,18 @@ class SoughtTexts:
         self.words = frozenset(self.patterns)
 
     def within(self, text: bytes, start: int, end: int) -> list[tuple[int, int, list[str]]]:
-        """The lines between two places of a text that hold any: where they begin and end, and what they hold."""
+        """The lines between two places of a text that hold any: where they begin and end, and their texts."""
         words = b" " + text[start:].translate(_WORDS) + b" "
-        found: dict[int, tuple[int, list[str]]] = {}
+        lines: dict[int, tuple[int, list[str]]] = {}
         for word in self.words.intersection(words.split()):
             for pattern in self.patterns[word]:
                 often = pattern.text in self.often
-                for at in pattern.places(text, words, start, end, often):
+                for at in pattern.positions(text, words, start, end, often):
                     begin, finish = _line(text, at)
-                    texts = found.setdefault(begin, (finish, []))[1]
+                    texts = lines.setdefault(begin, (finish, []))[1]
                     if not texts or texts[-1] != pattern.text:
                         texts.append(pattern.text)
-        return [(begin, *rest) for begin, rest in sorted(found.items())]
+        return [(begin, *rest) for begin, rest in sorted(lines.items())]
 
 
 class MultiPatternMatcher:
@@ -164,7 +166,7 @@ class MultiPatternMatcher:
         self.sought = sought
         self.lines = 0
 
-    def hits(self, stream: Stream) -> Iterator[MatchedLine]:
+    def matched_lines(self, stream: Stream) -> Iterator[MatchedLine]:
         """The lines that hold a text, in their order; raises what the stream raises."""
         for text, start, end in _pieces(stream):
             counted = start
@@ -190,8 +192,8 @@ def _pieces(stream: Stream) -> Iterator[tuple[bytes, int, int]]:
                 continue
             end = len(text)
         yield _plain(text, start, end)
-        kept = max(end - _ABOVE, 0)
-        text, start = text[kept:], end - kept
+        offset = max(end - _ABOVE, 0)
+        text, start = text[offset:], end - offset
     if not whole:
         text += b"\n"
     if start < len(text):
@@ -202,7 +204,7 @@ def _plain(text: bytes, start: int, end: int) -> tuple[bytes, int, int]:
     # A colour is an escape sequence as it stands, or, in lines of JSON, as JSON writes that.
     if b"\x1b" not in text and b"\\u001b" not in text:
         return text, start, end
-    parts = (_ESCAPED.sub(b"", part) for part in (text[:start], text[start:end], text[end:]))
+    parts = (_ESCAPED.sub(b"", section) for section in (text[:start], text[start:end], text[end:]))
     head, body, tail = map(without_colours, parts)
     return head + body + tail, len(head), len(head) + len(body)
 
@@ -221,8 +223,8 @@ def _line(text: bytes, at: int) -> tuple[int, int]:
     return start, end
 
 
-def _or(place: int, other: int) -> int:
-    return other if place < 0 else place
+def _or(position: int, other: int) -> int:
+    return other if position < 0 else position
 
 
 def _messages(line: bytes) -> list[str]:
@@ -232,12 +234,12 @@ def _messages(line: bytes) -> list[str]:
     text = clean(text.replace("`", "'") if text.isascii() else text.translate(QUOTES))
     if text.startswith("{") and text.endswith("}"):
         try:
-            held = json.loads(text)
+            record = json.loads(text)
         except ValueError:
             return [text]
         for name in _MESSAGES:
-            if isinstance(said := held.get(name), str):
-                return [clean(one) for one in _NEXT_LINE.split(said.translate(QUOTES))]
+            if isinstance(message := record.get(name), str):
+                return [clean(row) for row in _NEXT_LINE.split(message.translate(QUOTES))]
     return [text]
 
 
@@ -259,7 +261,7 @@ class Number(Value):
     minor: int
 
     def release(self, text: str) -> str:
-        """The release that a number stands for; its last part is left out where the number has none."""
+        """The release that a number encodes; its last part is left out where the number has none."""
         number = int(text)
         parts = [number // self.major, number % self.major // self.minor]
         last = number % self.minor
@@ -270,7 +272,7 @@ class LinePattern(Value):
     """A regular expression over a clean line, and a text that a line must hold before it is worth trying.
 
     `lower` is a group of releases, one of which has to be of the series of the group `spec` and lower; `higher` is that
-    of a release which has to be at least that of the group `least`. `coded` says how numbers in it stand for releases.
+    of a release which has to be at least that of the group `least`. `coded` says how numbers in it encode releases.
     """
 
     has: str
@@ -281,19 +283,19 @@ class LinePattern(Value):
 
     def search(self, line: str) -> re.Match[str] | None:
         """The match of a line, if it has one."""
-        found = self.line.search(line)
-        if found is None:
+        match = self.line.search(line)
+        if match is None:
             return None
-        if self.lower and not _lower(found["spec"], found[self.lower]):
+        if self.lower and not _lower(match["spec"], match[self.lower]):
             return None
-        if self.higher and _numbers(found[self.higher]) < _numbers(found["least"]):
+        if self.higher and _numbers(match[self.higher]) < _numbers(match["least"]):
             return None
-        return found
+        return match
 
-    def groups(self, found: re.Match[str]) -> dict[str, str]:
-        """What the groups of a match took, numbers as the releases that they stand for."""
+    def groups(self, match: re.Match[str]) -> dict[str, str]:
+        """What the groups of a match took, numbers as the releases that they encode."""
         values = {
-            name.rstrip("_"): text.strip() for name, text in found.groupdict().items() if text
+            name.rstrip("_"): text.strip() for name, text in match.groupdict().items() if text
         }
         for number in self.coded:
             for name in ("built", "found", number.component):
@@ -333,7 +335,7 @@ class Signature(Value):
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The names of `between` without what stands for nobody."""
+        """The names of `between` without their fallbacks."""
         return tuple(role.partition("|")[0] for role in self.between)
 
 
@@ -391,16 +393,16 @@ class SignatureCatalog(_Caching, Value):
     @cached_property
     def uses(self) -> dict[str, list[PatternUse]]:
         """The uses of patterns, by the text that a line holds which one may fit."""
-        found: dict[str, list[PatternUse]] = {}
+        by_text: dict[str, list[PatternUse]] = {}
         patterns = (
             *(("witnesses", None, pattern) for pattern in self.witnesses),
-            *(("recoveries", one, one.pattern) for one in self.recoveries),
-            *(("failures", one, pattern) for one in self.signatures for pattern in one.lines),
+            *(("recoveries", recovery, recovery.pattern) for recovery in self.recoveries),
+            *(("failures", known, pattern) for known in self.signatures for pattern in known.lines),
             *(("consequences", None, pattern) for pattern in self.consequences),
         )
         for order, (kind, about, pattern) in enumerate(patterns):
-            found.setdefault(pattern.has, []).append((order, kind, about, pattern))
-        return found
+            by_text.setdefault(pattern.has, []).append((order, kind, about, pattern))
+        return by_text
 
     @cached_property
     def sought(self) -> SoughtTexts:
@@ -415,13 +417,13 @@ class SignatureCatalog(_Caching, Value):
         }
         return SoughtTexts(self.uses, often)
 
-    def believed(self, line: str) -> str:
-        """What is left of a line without what only speaks of failures: a command, a test that passed, a probe."""
+    def without_asides(self, line: str) -> str:
+        """The rest of a line without what only mentions failures: a command, a test that passed, a probe."""
         for pattern in self.asides:
-            found = pattern.search(line)
-            if found is not None:
+            match = pattern.search(line)
+            if match is not None:
                 # Programs write on the line of an echoed command, and tests behind the word of the one before.
-                line = line[found.end("part") :] if "part" in pattern.groupindex else ""
+                line = line[match.end("part") :] if "part" in pattern.groupindex else ""
         return line
 
     def warns(self, line: str) -> bool:
@@ -433,14 +435,14 @@ class SignatureCatalog(_Caching, Value):
         return part(self.parts, name)
 
     def called(self, name: str) -> str:
-        """The component that a file, a package or a word in a message stands for; nothing for one that tells nobody."""
+        """The component that a file, a package or a word of a message names; an unknown one keeps its own name."""
         # A traceback of Windows names files by backslashes.
         path = name.replace("\\", "/")
         package = _PACKAGE.search(path)
         plain = package[1] if package else path.rpartition("/")[2]
-        part = None if package or ".so" not in plain else self.part(plain)
-        if part is not None:
-            return part.component
+        provided = None if package or ".so" not in plain else self.part(plain)
+        if provided is not None:
+            return provided.component
         plain = _BUILT_FOR.split(plain)[0].removeprefix("_").lower()
         # A compiled module that has no name of its own is its folder's.
         if plain in _NAMELESS:
@@ -448,7 +450,7 @@ class SignatureCatalog(_Caching, Value):
         bare = plain.removeprefix("lib")
         # One library of several, such as libcudnn_ops, is its component's.
         words = [plain, bare, bare.partition("_")[0]] if bare != plain else [plain]
-        known = (self.aliases[word] for word in words if word in self.aliases)
+        known = (self.aliases[alias] for alias in words if alias in self.aliases)
         return next(known, plain.replace("_", "-"))
 
     def compiler(self, name: str) -> str:
@@ -466,68 +468,68 @@ def major(file: str) -> str:
 
 def part(parts: Iterable[Provided], name: str) -> Provided | None:
     """The owner of a library, header or symbol: the part with the longest beginning that fits, None for a stranger."""
-    best, found = 0, None
+    best, owner = 0, None
     # Linkers report `-lcudart`, loaders `libcudart.so.12`.
-    for given in dict.fromkeys((name, "lib" + name)):
-        for one in parts:
-            for start in one.names:
-                if given.startswith(start) and len(start) > best:
-                    best, found = len(start), one
-    return found
+    for spelling in dict.fromkeys((name, "lib" + name)):
+        for candidate in parts:
+            for start in candidate.names:
+                if spelling.startswith(start) and len(start) > best:
+                    best, owner = len(start), candidate
+    return owner
 
 
 @cache
 def parts() -> tuple[Provided, ...]:
-    """The parts alone, which tell of a library whose it is without any log."""
+    """The parts alone, which map a library to its component without any log."""
     return _parts(load_yaml(signatures_path()))
 
 
-def _lower(spec: str, listed: str) -> bool:
+def _lower(spec: str, releases: str) -> bool:
     # A release above one of its series that fits a Python would fit as well, if there were one.
     *series, last = _numbers(spec.removeprefix("=="))
-    found = [_numbers(one) for one in listed.split(", ") if _PLAIN.fullmatch(one)]
-    return any(one[:-1] == series and one[-1] < last for one in found)
+    versions = [_numbers(release) for release in releases.split(", ") if _PLAIN.fullmatch(release)]
+    return any(version[:-1] == series and version[-1] < last for version in versions)
 
 
 def _numbers(release: str) -> list[int]:
-    # A line may be damaged: points side by side, and digits without end, of which Python makes no number.
-    return [int(part) for part in _NUMBER.findall(release)]
+    # A line may be damaged: points side by side, and digits without end, which Python cannot convert.
+    return [int(digits) for digits in _NUMBER.findall(release)]
 
 
-def _parts(held: Mapping[str, Any]) -> tuple[Provided, ...]:
-    return tuple(Provided(**_with_tuples(fields)) for fields in held["parts"])
+def _parts(document: Mapping[str, Any]) -> tuple[Provided, ...]:
+    return tuple(Provided(**_with_tuples(fields)) for fields in document["parts"])
 
 
 @cache
 def load() -> SignatureCatalog:
     """The catalog that comes with the program."""
-    held = load_yaml(signatures_path())
-    numbers = [Number(**fields) for fields in held["numbers"]]
+    document = load_yaml(signatures_path())
+    numbers = [Number(**fields) for fields in document["numbers"]]
     return SignatureCatalog(
         signatures=tuple(
             Signature(
                 **_with_tuples(fields)
                 | {"lines": _patterns(fields["lines"], numbers), "cases": _cases(fields)}
             )
-            for fields in held["signatures"]
+            for fields in document["signatures"]
         ),
-        witnesses=_patterns(held["witnesses"]),
-        callers=_patterns(held["callers"]),
-        consequences=_patterns(held["consequences"]),
+        witnesses=_patterns(document["witnesses"]),
+        callers=_patterns(document["callers"]),
+        consequences=_patterns(document["consequences"]),
         recoveries=tuple(
             Recovery(
-                pattern=LinePattern(has=one["has"], line=re.compile(one["line"])),
-                of=tuple(one["of"]),
-                below=one.get("below", 0),
+                pattern=LinePattern(has=recovery["has"], line=re.compile(recovery["line"])),
+                of=tuple(recovery["of"]),
+                below=recovery.get("below", 0),
             )
-            for one in held["recoveries"]
+            for recovery in document["recoveries"]
         ),
-        parts=_parts(held),
-        aliases=held["aliases"],
-        programs=tuple(held["programs"]),
-        compilers=held["compilers"],
-        asides=tuple(re.compile(pattern) for pattern in held["asides"]),
-        warnings=tuple(re.compile(pattern) for pattern in held["warnings"]),
+        parts=_parts(document),
+        aliases=document["aliases"],
+        programs=tuple(document["programs"]),
+        compilers=document["compilers"],
+        asides=tuple(re.compile(pattern) for pattern in document["asides"]),
+        warnings=tuple(re.compile(pattern) for pattern in document["warnings"]),
     )
 
 
@@ -539,21 +541,21 @@ def _with_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _cases(fields: Mapping[str, Any]) -> tuple[Case, ...]:
     return tuple(
-        Case(when=one["when"], given=_with_tuples({**one, "when": fields.get("when", {})}))
-        for one in fields.get("cases", ())
+        Case(when=case["when"], given=_with_tuples({**case, "when": fields.get("when", {})}))
+        for case in fields.get("cases", ())
     )
 
 
 def _patterns(
-    held: Iterable[dict[str, Any]], numbers: Iterable[Number] = ()
+    entries: Iterable[dict[str, Any]], numbers: Iterable[Number] = ()
 ) -> tuple[LinePattern, ...]:
     return tuple(
         LinePattern(
-            **one
+            **entry
             | {
-                "line": re.compile(one["line"]),
-                "coded": tuple(each for each in numbers if each.component == one.get("coded")),
+                "line": re.compile(entry["line"]),
+                "coded": tuple(each for each in numbers if each.component == entry.get("coded")),
             }
         )
-        for one in held
+        for entry in entries
     )

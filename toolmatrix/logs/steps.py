@@ -1,4 +1,4 @@
-"""The step of a Dockerfile at which the build of an image ended, as engines tell it."""
+"""The step of a Dockerfile at which the build of an image ended, as engines print it."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Steps:
         elif step := _STEP.fullmatch(line):
             self._last = f"[{step[1]}] {step[2]}"
         elif (error := _ERROR.fullmatch(line)) and not self._failed:
-            # What was going on beside it is cancelled, and told of as another error.
+            # Parallel steps are cancelled, and reported as further errors.
             self._failed = self._began.get(error[1], "")
 
     @property
     def failed(self) -> str:
-        """The step at which a build ended that failed, "" for a log that tells of none."""
+        """The step at which a build ended that failed, "" for a log that shows none."""
         return self._failed or self._last

@@ -8,6 +8,7 @@ from typing import Any
 from toolmatrix.errors import Position
 from toolmatrix.finding import SEVERITIES
 from toolmatrix.report import terminal
+from toolmatrix.report.rules import load_rules
 from toolmatrix.value import Value
 
 # GitHub drops what exceeds this many annotations of a kind in a step (GitHub, workflow commands).
@@ -20,7 +21,7 @@ _LEVELS = dict(zip(SEVERITIES, ("error", "warning", "note"), strict=True))
 class Annotation(Value):
     """One line to show, and where in the repository.
 
-    SARIF has more room: it adds `help`, `properties`, and `logical`, a name of a place that is in no repository.
+    SARIF has more room: it adds `help`, `properties`, and `logical`, the name of a location outside the repository.
     """
 
     severity: str
@@ -34,24 +35,25 @@ class Annotation(Value):
 
 def commands(annotations: Iterable[Annotation], closing: str) -> str:
     """The workflow commands, the worst first; at most ten of a kind, then how many more there are; and `closing`."""
-    given = list(annotations)
+    entries = list(annotations)
     lines = []
     for severity, command in _COMMANDS.items():
-        own = [one for one in given if one.severity == severity]
+        own = [entry for entry in entries if entry.severity == severity]
         # The last of the ten says how many more there are.
-        shown = own if len(own) <= PER_KIND else own[: PER_KIND - 1]
-        for one in shown:
-            where = one.where
+        visible = own if len(own) <= PER_KIND else own[: PER_KIND - 1]
+        for entry in visible:
+            where = entry.where
             place = f"file={escaped(where.path, ':,')},line={where.line or 1}," if where else ""
-            lines.append(f"::{command} {place}title={escaped(one.code, ':,')}::{escaped(one.text)}")
-        if len(shown) < len(own):
-            more = terminal.plural(len(own) - len(shown), f"more {severity}")
+            title = escaped(entry.code, ":,")
+            lines.append(f"::{command} {place}title={title}::{escaped(entry.text)}")
+        if len(visible) < len(own):
+            more = terminal.plural(len(own) - len(visible), f"more {severity}")
             lines.append(f"::{command} title=toolmatrix::and {more}")
     return "".join(line + "\n" for line in [*lines, closing])
 
 
 def step_summary(head: Sequence[str], rows: Iterable[Sequence[str]], closing: str) -> str:
-    """The Markdown of a table, which is left out where it has no rows, and what stands below it."""
+    """The Markdown of a table, which is left out where it has no rows, and the closing line."""
     lines = [f"| {' | '.join(row)} |" for row in rows]
     if lines:
         lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head), *lines]
@@ -69,13 +71,12 @@ def escaped(text: str, more: str = "") -> str:
 def sarif(annotations: Iterable[Annotation]) -> dict[str, Any]:
     """The SARIF log of one run, with a rule for each code that is named."""
     from toolmatrix import __version__
-    from toolmatrix.report.rules import load_rules
 
     pages = load_rules()
-    given = list(annotations)
+    entries = list(annotations)
     # Results may be those of another version, with codes of its own.
-    codes = sorted(pages.keys() & {one.code for one in given})
-    places = {code: place for place, code in enumerate(codes)}
+    codes = sorted(pages.keys() & {entry.code for entry in entries})
+    indexes = {code: index for index, code in enumerate(codes)}
     rules = [
         {
             "id": code,
@@ -97,28 +98,27 @@ def sarif(annotations: Iterable[Annotation]) -> dict[str, Any]:
                 # Columns count letters, as our positions do; the default would be UTF-16 units.
                 "columnKind": "unicodeCodePoints",
                 # SARIF 2.1.0, 3.27.6: -1 where there is no rule.
-                "results": [_result(one, places.get(one.code, -1)) for one in given],
+                "results": [_result(entry, indexes.get(entry.code, -1)) for entry in entries],
             }
         ],
     }
 
 
-def _result(one: Annotation, rule: int) -> dict[str, Any]:
-    place: dict[str, Any] = {}
-    if one.where:
+def _result(entry: Annotation, rule: int) -> dict[str, Any]:
+    location: dict[str, Any] = {}
+    if where := entry.where:
         # A URI has slashes on every system.
-        physical: dict[str, Any] = {"artifactLocation": {"uri": one.where.path.replace("\\", "/")}}
-        if one.where.line:
-            column = one.where.column or 1
-            physical["region"] = {"startLine": one.where.line, "startColumn": column}
-        place["physicalLocation"] = physical
-    if one.logical:
-        place["logicalLocations"] = [{"fullyQualifiedName": one.logical}]
+        physical: dict[str, Any] = {"artifactLocation": {"uri": where.path.replace("\\", "/")}}
+        if where.line:
+            physical["region"] = {"startLine": where.line, "startColumn": where.column or 1}
+        location["physicalLocation"] = physical
+    if entry.logical:
+        location["logicalLocations"] = [{"fullyQualifiedName": entry.logical}]
     return {
-        "ruleId": one.code,
+        "ruleId": entry.code,
         "ruleIndex": rule,
-        "level": _LEVELS[one.severity],
-        "message": {"text": f"{one.text}. {one.help}" if one.help else one.text},
-        "locations": [place] if place else [],
-        "properties": dict(one.properties),
+        "level": _LEVELS[entry.severity],
+        "message": {"text": f"{entry.text}. {entry.help}" if entry.help else entry.text},
+        "locations": [location] if location else [],
+        "properties": dict(entry.properties),
     }

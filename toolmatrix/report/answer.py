@@ -128,17 +128,17 @@ class ResolutionDocument(Remarks):
     targets: dict[str, TargetEntry]
     evidence: Evidence
     caveats: NotRequired[list[Caveat]]
-    """What an answer is not: `implied-target` where devices bring the target that nobody named, `tested-not-preferred`
+    """What an answer is not: `implied-target` where the devices imply the target, `tested-not-preferred`
     by `--prefer newest`, `nothing-to-align` by `--align`, `meant-for-another` where of several targets one has no
     code for a codegen arch or device that it could have, `below-minimum` in documents of earlier releases, `to-
     bring` where something is not packaged, `source-archive` where what was to come as a wheel has none, `harvested`
     and `not-covered` where a component was read from the package index for a request and requires what the matrix
-    does not have, `untested` (TM102) where rows speak of what was asked and never together."""
+    does not have, `untested` (TM102) where rows cover parts of the request but never together."""
     unread: NotRequired[list[UnreadEntry]]
     """What the answer rests on and no fact decides: with any of it the answer is neither yes nor no (exit 4). A `pair`
     is of parts that touch."""
     untested: NotRequired[list[CoreEntry]]
-    """What nobody tested together; `why-not` has it."""
+    """Parts of the request that were never tested together; only in `why-not`."""
     allowed: NotRequired[Literal[True] | None]
     """Of `why-not`: true where facts support the request, null where none decides."""
 
@@ -168,7 +168,7 @@ def request_document(request: Request) -> RequestEntry:
 
 def wanted_document(request: Request) -> WantedEntry:
     """What a request asks for as JSON values, apart from the ways to get it."""
-    made: WantedEntry = {
+    entry: WantedEntry = {
         "wanted": [ask.text for ask in request.asks if not ask.option],
         "with": [ask.text for ask in request.asks if ask.option == "with"],
         "align": [*request.align, *request.lone],
@@ -181,8 +181,8 @@ def wanted_document(request: Request) -> WantedEntry:
         "at": request.at,
     }
     if request.recipe:
-        made["recipe"] = request.recipe
-    return made
+        entry["recipe"] = request.recipe
+    return entry
 
 
 def document(index: Index, resolution: Resolution) -> ResolutionDocument:
@@ -210,10 +210,10 @@ def _target(index: Index, resolution: Resolution, target: str) -> TargetEntry:
     for choice in resolution.targets[target]:
         grounds: Grounds = {
             "evidence": choice.evidence,
-            # A fact that speaks by several rules is cited for each.
+            # A fact that applies by several rules is cited for each.
             "facts": list(dict.fromkeys(index.record(cite.record).id for cite in choice.cites)),
             "why": claims.reason(index, choice),
-            "disputed": [dispute_document(index, part) for part in choice.disputed],
+            "disputed": [dispute_document(index, rival) for rival in choice.disputed],
         }
         of = components[choice.component]["variant_of"]
         if of:
@@ -224,12 +224,12 @@ def _target(index: Index, resolution: Resolution, target: str) -> TargetEntry:
             # Each flag is solved for by itself, but documents list flags as one command line has them.
             flag_facts += [index.record(cite.record).id for cite in choice.cites]
         else:
-            one = chosen[choice.component] = _component(grounds)
+            component = chosen[choice.component] = _component(grounds)
             # Any release from a floor on will do.
             if components[choice.component]["floor"]:
-                one["floor"] = choice.version
+                component["floor"] = choice.version
             else:
-                one["version"] = choice.version
+                component["version"] = choice.version
     # A build is shown inside the component that it is a build of.
     for variant in variants.of(index, resolution.targets[target]):
         chosen[variant.component]["variant"] = {
@@ -240,10 +240,10 @@ def _target(index: Index, resolution: Resolution, target: str) -> TargetEntry:
         if name in chosen:
             chosen[name]["inside"] = owner
     images = remarks.images_of(index, resolution, target)
-    for name in dict.fromkeys(one.component for one in images):
-        own = remarks.image_documents([one for one in images if one.component == name])
+    for name in dict.fromkeys(image.component for image in images):
+        own = remarks.image_documents([image for image in images if image.component == name])
         chosen[name]["built"] = own
-    found: TargetEntry = {
+    entry: TargetEntry = {
         "components": chosen,
         "archs": names["arch"],
         "devices": names["device"],
@@ -251,11 +251,11 @@ def _target(index: Index, resolution: Resolution, target: str) -> TargetEntry:
         "platform": _PLATFORMS.get(context.get("machine", ""), ""),
     }
     if commands := variants.commands(index, resolution, target):
-        found["install"] = {
+        entry["install"] = {
             "pip": commands,
             "uv": variants.commands(index, resolution, target, "uv"),
         }
-    return found
+    return entry
 
 
 def _component(grounds: Grounds) -> ChosenComponent:
@@ -268,24 +268,24 @@ def _component(grounds: Grounds) -> ChosenComponent:
 
 
 def _flags(resolution: Resolution, target: str, facts: list[str]) -> ChosenFlags:
-    made = flags.of(resolution, target)
+    chosen = flags.of(resolution, target)
     return {
-        "cflags": list(made.cflags),
-        "cxxflags": list(made.cxxflags),
-        "nvcc": list(made.nvcc),
-        "hipcc": list(made.hipcc),
-        "env": dict(made.env),
-        "missing": list(made.missing),
+        "cflags": list(chosen.cflags),
+        "cxxflags": list(chosen.cxxflags),
+        "nvcc": list(chosen.nvcc),
+        "hipcc": list(chosen.hipcc),
+        "env": dict(chosen.env),
+        "missing": list(chosen.missing),
         "facts": facts,
     }
 
 
-def dispute_document(index: Index, part: Rival) -> DisputeEntry:
+def dispute_document(index: Index, rival: Rival) -> DisputeEntry:
     """A claim that says otherwise, and the one that decided."""
-    record = index.claim(part.rival)
+    record = index.claim(rival.rival)
     return {
         "fact": record.id,
-        "evidence": part.evidence,
+        "evidence": rival.evidence,
         "says": claims.disagreement(record),
-        "decided_by": index.claim(part.deciding).id,
+        "decided_by": index.claim(rival.deciding).id,
     }

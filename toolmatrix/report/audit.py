@@ -23,10 +23,10 @@ class AuditReport(MatrixReport):
         index: Index,
         findings: Iterable[Finding],
         families: Sequence[dict[str, Any]],
-        asked: Mapping[str, int],
+        counts: Mapping[str, int],
     ) -> None:
-        super().__init__(index, findings, asked)
-        self.asked = asked
+        super().__init__(index, findings, counts)
+        self.counts = counts
         self.families = families
         self.targets = list(index.header["targets"])
 
@@ -52,29 +52,29 @@ class AuditReport(MatrixReport):
 
     def looked(self) -> str:
         """The numbers of what was looked at."""
-        held = [terminal.plural(count, name) for name, count in self.asked.items()]
-        return f"looked at {terminal.listing(held)}"
+        totals = [terminal.plural(count, name) for name, count in self.counts.items()]
+        return f"looked at {terminal.listing(totals)}"
 
     def _head(self) -> tuple[str, ...]:
         return ("component", "known", "published", "variants", *self.targets, "answers by evidence")
 
     def _row(self, family: Mapping[str, Any]) -> tuple[str, ...]:
-        held = (family["targets"].get(name) for name in self.targets)
+        targets = (family["targets"].get(name) for name in self.targets)
         return (
             family["component"],
             str(family["known"]),
-            _shown(family["published"]),
-            _shown(family["variants"]),
-            *("/".join(map(str, ways.values())) if ways else _UNASKED for ways in held),
+            _count_text(family["published"]),
+            _count_text(family["variants"]),
+            *("/".join(map(str, counts.values())) if counts else _UNASKED for counts in targets),
             # What is no framework is not asked for by itself, and has facts alone.
             _shares(family["answers"]) or _shares(family["facts"]),
         )
 
 
-def _shown(count: int | None) -> str:
+def _count_text(count: int | None) -> str:
     return str(count) if count else _UNASKED
 
 
 def _shares(counts: Mapping[str, int]) -> str:
     total = sum(counts.values())
-    return ", ".join(f"{word} {100 * count // total} %" for word, count in counts.items())
+    return ", ".join(f"{evidence} {100 * count // total} %" for evidence, count in counts.items())

@@ -52,7 +52,7 @@ class Notes:
 
     def numbered(self, sources: Iterable[str]) -> list[int]:
         """The numbers of the sources given."""
-        # A set would number the sources of one fact anew on every run.
+        # A set would number the sources of one fact differently on every run.
         return sorted(
             self.numbers.setdefault(source, len(self.numbers) + 1)
             for source in dict.fromkeys(sources)
@@ -73,35 +73,33 @@ class Notes:
 
     def lines(self, width: int = 0) -> list[str]:
         """Number, place, title, day it was read: one line per note, or several where it is wider than `width`."""
-        found = []
+        paragraphs = []
         for name, number in self.numbers.items():
             source = self.index.source(name)
-            mark, place = f"[{number}] ", source.at
+            mark = f"[{number}] "
             title = f"{source.title}, read {source.read}"
-            if not width or len(mark + place + title) + 2 <= width:
-                found.append(f"{mark}{place}  {title}")
+            if not width or len(mark + source.at + title) + 2 <= width:
+                paragraphs.append(f"{mark}{source.at}  {title}")
             else:
-                # A place in a repository has no blanks: it runs over the edge rather than be broken.
-                found += terminal.wrap(place, width, indent="    ", first=mark)
-                found += terminal.wrap(title, width, indent="    ")
-        return found
+                # A path in a repository has no blanks: it overflows rather than being broken.
+                paragraphs += terminal.wrap(source.at, width, indent="    ", first=mark)
+                paragraphs += terminal.wrap(title, width, indent="    ")
+        return paragraphs
 
     def document(self) -> list[NoteEntry]:
         """The notes as JSON values in their order, each with the address that a browser opens, if it has one."""
-        found: list[NoteEntry] = []
-        for name, number in self.numbers.items():
-            source = self.index.source(name)
-            found.append(
-                {
-                    "number": number,
-                    "name": name,
-                    "title": source.title,
-                    "at": source.at,
-                    "read": source.read,
-                    "address": address(source.at),
-                }
-            )
-        return found
+        return [
+            {
+                "number": number,
+                "name": name,
+                "title": source.title,
+                "at": source.at,
+                "read": source.read,
+                "address": address(source.at),
+            }
+            for name, number in self.numbers.items()
+            for source in [self.index.source(name)]
+        ]
 
 
 def address(at: str) -> str:
@@ -111,20 +109,20 @@ def address(at: str) -> str:
     # A text that is printed has no addresses, and does not wait for this import.
     import re
 
-    found = re.fullmatch(_IN_REPOSITORY, at)
-    if not found:
+    match = re.fullmatch(_IN_REPOSITORY, at)
+    if not match:
         return ""
-    repository, path, commit = found.groups()
-    place = path or ""
-    if "*" in place:
+    repository, path, commit = match.groups()
+    location = path or ""
+    if "*" in location:
         # Of several files the folder is shown.
-        place = place.partition("*")[0].rpartition("/")[0]
-    kind = "blob" if place and place == path else "tree"
-    return f"https://github.com/{repository}/{kind}/{commit}/{place}".rstrip("/")
+        location = location.partition("*")[0].rpartition("/")[0]
+    kind = "blob" if location and location == path else "tree"
+    return f"https://github.com/{repository}/{kind}/{commit}/{location}".rstrip("/")
 
 
 def series(version: str) -> str:
-    """`2.6.*` for 2.6.0: the minor series a row stands for."""
+    """`2.6.*` for 2.6.0: the minor series that a row represents."""
     return ".".join(version.split(".")[:2]) + ".*"
 
 
@@ -138,7 +136,7 @@ def because(
     mine = version if subject == component else ""
     if record.component != component:
         version = ""
-    # The words of a tested row show these two already: it names a release, and the series it stands for.
+    # The text of a tested row shows these two already: it names a release and its series.
     named = [name for name in rules if name not in ("same-minor", "same-series")]
     by_rule = f", by rule {' and '.join(named)}" if named else ""
     if record.says:
@@ -205,7 +203,7 @@ def locked_reason(
     rules = []
     if record.kind == "tested" and isinstance(record, ClaimRecord) and target is not None:
         chosen = target.components.get(record.subject)
-        # A lock lists no rules, but a row of another release than the chosen one can only speak by this one.
+        # A lock lists no rules, but a row of another release than the chosen one can only apply by this one.
         rules = ["same-minor"] if chosen and chosen.version != record.releases else []
     return because(record, rules, component, value.removeprefix(">="))
 
@@ -226,7 +224,7 @@ def claimed(verb: str, component: str, values: str) -> str:
 
 
 def filled(record: ClaimRecord, version: str = "", mine: str = "") -> str:
-    """The words a table brings, with its places filled in; `mine` is the chosen release of its subject."""
+    """The text of a table with its placeholders filled in; `mine` is the chosen release of its subject."""
     # Not by `str.format`: the words are data, in which any other brace is only a brace.
     words = record.says
     for name, value in (
@@ -245,26 +243,26 @@ def ranged(index: Index, component: str, releases: Sequence[str]) -> str:
     if not releases:
         return ""
     versions = index.component(component).versions
-    places = sorted({versions.index(name) for name in releases})
-    if len(places) == len(versions) > 1:
+    positions = sorted({versions.index(name) for name in releases})
+    if len(positions) == len(versions) > 1:
         return ""
     if index.header["components"][component]["variant_of"]:
-        return " ".join(dict.fromkeys(_build(index, versions[place]) for place in places))
+        return " ".join(dict.fromkeys(_build(index, versions[position]) for position in positions))
     if index.header["components"][component]["scheme"] == "names":
         # Names have no order by which a range would say what lies within it.
-        return " ".join(versions[place] for place in places)
+        return " ".join(versions[position] for position in positions)
     spans: list[list[int]] = []
-    for place in places:
-        if spans and spans[-1][-1] == place - 1:
-            spans[-1].append(place)
+    for position in positions:
+        if spans and spans[-1][-1] == position - 1:
+            spans[-1].append(position)
         else:
-            spans.append([place])
+            spans.append([position])
     ends = [(versions[span[0]], versions[span[-1]]) for span in spans]
     return ", ".join(first if first == last else f"{first}-{last}" for first, last in ends)
 
 
 def _build(index: Index, name: str) -> str:
-    # The rest of a sentence tells the machine, and the default channel is what pip asks anyway.
+    # The rest of the sentence names the machine, and the default channel is what pip asks anyway.
     build, _, where = name.partition("@")
     channel = where.partition("/")[0]
     return build if index.channel(channel).default else f"{build} ({channel})"
@@ -276,7 +274,7 @@ def union(index: Index, component: str, selectors: Sequence[str]) -> str:
         return shortened(selectors[0])
     scale = index.scale(component)
     masks = [scale.select(selector) for selector in selectors]
-    # One that admits all that the others do is told as it was printed.
+    # One that admits all that the others do is shown as it was printed.
     whole = 0
     for mask in masks:
         whole |= mask
@@ -303,12 +301,12 @@ def _released(record: ReleaseRecord) -> str:
     return f"released {record.date}" if record.date else "released"
 
 
-def nobody_knows(index: Index, ground: Incompatibility, *, offered: bool) -> str:
-    """The question that a statement nobody read leaves open."""
+def open_question(index: Index, ground: Incompatibility, *, offered: bool) -> str:
+    """The question that an unread statement leaves open."""
     releases = ranged(index, ground.subject, ground.releases)
     named = f"{named_as(index, ground.subject)} {terminal.few(releases, _NAMES)}".rstrip()
     head = index.header["components"][ground.subject]
-    # What is hidden has no name that anybody knows: its title is the question.
+    # A hidden component has no public name: its title is the question.
     if head["hidden"] and head["under"] == ground.component:
         return f"no fact says {head['title']}"
     # What is left open of some releases alone is asked of these.
@@ -320,14 +318,14 @@ def nobody_knows(index: Index, ground: Incompatibility, *, offered: bool) -> str
 
 
 def silence(index: Index, ground: Incompatibility) -> str:
-    """`nobody_knows` by the kind of the fact that says so."""
+    """`open_question` by the kind of the fact that says so."""
     if not ground.facts:
-        return nobody_knows(index, ground, offered=False)
+        return open_question(index, ground, offered=False)
     record = index.claim(index.number(ground.facts[0]))
-    words = nobody_knows(index, ground, offered=record.kind == "offers")
+    words = open_question(index, ground, offered=record.kind == "offers")
     if record.evidence == UNKNOWN:
         return words
-    # What was read in part is known as well as any other fact; of what came after a minimum nobody knows.
+    # What was read in part is known as well as any other fact; what came after a minimum is unknown.
     if ground.evidence != UNKNOWN:
         words += f" besides {shortened(record.selector)}"
         return f"{words}: {record.note}" if record.rule and record.note else words
@@ -354,6 +352,6 @@ def _outdated(index: Index, ground: Incompatibility, record: ClaimRecord) -> str
 
 def named_as(index: Index, component: str) -> str:
     """The name of a component in a sentence: a build goes by the component that it is a build of."""
-    # The name of a variant is an id of the index, which nobody has to know.
+    # The name of a variant is an internal id of the index.
     of: str = index.header["components"][component]["variant_of"]
     return of or component

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # So many clashing releases are named; of more only the selector is.
 _FEW = 4
-# So many of a sentence's names are told.
+# Names shown in one sentence.
 _NAMES = 6
 
 
@@ -74,11 +74,11 @@ def ground_text(
         return f"{claims.named_as(index, ground.subject)} is chosen only if something requires it"
     if ground.kind == "later":
         return f"{named} was not yet released on {ground.values[0]}"
-    told = [
-        f"{name} {claims.ranged(index, name, held)}".rstrip() if held else f"no {name}"
-        for name, held in ground.conditions
+    required = [
+        f"{name} {claims.ranged(index, name, allowed)}".rstrip() if allowed else f"no {name}"
+        for name, allowed in ground.conditions
     ]
-    conditions = f" with {terminal.listing(told)}" if told else ""
+    conditions = f" with {terminal.listing(required)}" if required else ""
     if ground.kind == "evidence":
         beside = f" with {ground.component}" if ground.component != ground.subject else ""
         return f"no fact supports {named}{beside} at --min-evidence {ground.values[0]}"
@@ -88,11 +88,11 @@ def ground_text(
         return f"{named} needs {terminal.listing(list(ground.alternatives), 'or')}{conditions}"
     # That a build is of its release is its definition, and no fact that somebody stated.
     if index.header["components"][ground.subject]["variant_of"] == ground.component:
-        return f"each build of {ground.component} is of one release"
+        return f"each build of {ground.component} belongs to one release"
     if ground.values == ("absent",):
-        # What nobody read is written down as absent, so that nothing is promised of it.
+        # Unread values are recorded as absent, so that nothing is promised for them.
         if ground.evidence == "unknown":
-            return claims.nobody_knows(index, ground, offered=True) + conditions
+            return claims.open_question(index, ground, offered=True) + conditions
         return f"{named} excludes {ground.component}{conditions}"
     values = claims.union(index, ground.component, ground.values)
     against = clash(index, ground)
@@ -113,21 +113,21 @@ def clash(index: Index, ground: Incompatibility) -> str:
 
 
 def sentences(index: Index, lines: Sequence[CoreLine], about: str) -> list[str]:
-    """The facts of a core in words, `about` being "they"; the request's lines where no fact is left to tell."""
-    told = []
+    """The facts of a core in words, `about` being "they"; the request's lines where no fact remains."""
+    texts = []
     for line in lines:
         if ground := line.ground:
             unread = ground.evidence == UNKNOWN
             if ground.subject == about and (against := clash(index, ground)):
                 silent = unread or ground.kind == "touching"
                 go = "no fact says that they go" if silent else "they do not go"
-                told.append(f"{go} with {against}")
+                texts.append(f"{go} with {against}")
             else:
-                told.append(claims.silence(index, ground) if unread else sentence(index, line))
+                texts.append(claims.silence(index, ground) if unread else sentence(index, line))
         elif line.stipulation is not None:
-            told.append(sentence(index, line))
-    # Where requests alone contradict each other, the defaults are no news to anybody.
-    return told or [_ask_text(line.ask) for line in lines if line.ask and not line.ask.implied]
+            texts.append(sentence(index, line))
+    # Where requests alone contradict each other, the defaults add nothing.
+    return texts or [_ask_text(line.ask) for line in lines if line.ask and not line.ask.implied]
 
 
 def core_document(index: Index, core: Core) -> CoreEntry:
@@ -162,10 +162,10 @@ def _line_document(index: Index, line: CoreLine) -> CoreLineEntry:
     }
 
 
-def soft_documents(index: Index, request: Request, found: Sequence[Untested]) -> list[CoreEntry]:
+def soft_documents(index: Index, request: Request, pairs: Sequence[Untested]) -> list[CoreEntry]:
     """Soft reasons as cores: what was tested instead of what was asked."""
     documents: list[CoreEntry] = []
-    for pair in found:
+    for pair in pairs:
         lines: dict[str, CoreLineEntry] = {}
         for cite in pair.cites:
             record = index.claim(cite.record)
@@ -184,10 +184,10 @@ def soft_documents(index: Index, request: Request, found: Sequence[Untested]) ->
                 "target": pair.target,
                 "default": False,
             }
-            # A row is cited for every pair of releases that it joins, and several say the same: it is told once.
-            told = lines.setdefault(f"{text} {cite.evidence}", line)
-            if record.id not in told["facts"]:
-                told["facts"].append(record.id)
+            # A row is cited for every pair of releases that it joins, and several say the same: it is shown once.
+            entry = lines.setdefault(f"{text} {cite.evidence}", line)
+            if record.id not in entry["facts"]:
+                entry["facts"].append(record.id)
         asks = [ask for ask in request.asks if ask.target in ("", pair.target)]
         wanted = {ask.component: ask.text for ask in asks}
         # Archs and devices are asked for by options, and no word of the request names their component.

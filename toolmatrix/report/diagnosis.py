@@ -34,7 +34,7 @@ class WayOut(TypedDict):
 
 
 class SideEntry(TypedDict):
-    """A component that does not go with another one."""
+    """A component that is incompatible with another one."""
 
     component: str
     version: str | None
@@ -45,7 +45,7 @@ class SideEntry(TypedDict):
 
 
 class CauseEntry(FindingHead):
-    """A failure that a log tells of."""
+    """A failure that a log shows."""
 
     signature: str
     between: list[SideEntry]
@@ -77,32 +77,36 @@ class DiagnosisReport:
 
     def __init__(self, index: Index, diagnosis: Diagnosis, lock: str = "") -> None:
         self.index = index
-        self.found = diagnosis
+        self.diagnosis = diagnosis
         self.lock = lock
         self.entries = [_entry(index, cause) for cause in diagnosis.causes]
 
     def document(self) -> FindingsDocument:
         """Everything as JSON values."""
-        found = self.found
-        followed = found.followed
+        diagnosis = self.diagnosis
+        followed = diagnosis.followed
         return {
             "schema": SCHEMA,
-            "subject": found.subject,
+            "subject": diagnosis.subject,
             "matrix": head(self.index),
             "findings": self.entries,
-            "components": {name: list(versions) for name, versions in found.components.items()},
+            "components": {name: list(versions) for name, versions in diagnosis.components.items()},
             "consequences": {
-                "count": found.following,
+                "count": diagnosis.following,
                 "first": {"line": followed.line, "text": followed.text} if followed else None,
             },
-            "summary": severities(found.causes) | {"lines": found.lines, "left_out": found.left},
+            "summary": {
+                **severities(diagnosis.causes),
+                "lines": diagnosis.lines,
+                "left_out": diagnosis.left,
+            },
         }
 
     def text(self, screen: Terminal) -> str:
         """Everything in words; the last lines carry the point."""
         notes = claims.Notes(self.index)
         lines: list[str] = []
-        for cause, entry in zip(self.found.causes, self.entries, strict=True):
+        for cause, entry in zip(self.diagnosis.causes, self.entries, strict=True):
             lines += [*self._lines(cause, entry, notes, screen), ""]
         if notes.numbers:
             lines += [*notes.lines(screen.width), ""]
@@ -110,16 +114,17 @@ class DiagnosisReport:
 
     def closing(self) -> str:
         """The numbers of lines that were read, and of failures."""
-        found = self.found
-        read = f"read {terminal.plural(found.lines, 'line')}"
-        if not found.causes:
+        diagnosis = self.diagnosis
+        read = f"read {terminal.plural(diagnosis.lines, 'line')}"
+        if not diagnosis.causes:
             return f"{read}: no known failure in this log"
-        parts = [read + f": {terminal.plural(len(found.causes) + found.left, 'known failure')}"]
-        if found.left:
-            parts.append(f"{found.left} not shown, `--limit 0` shows all")
-        if found.followed is not None:
-            verb = "says" if found.following == 1 else "say"
-            lines = terminal.plural(found.following, "line")
+        count = len(diagnosis.causes) + diagnosis.left
+        parts = [f"{read}: {terminal.plural(count, 'known failure')}"]
+        if diagnosis.left:
+            parts.append(f"{diagnosis.left} not shown, `--limit 0` shows all")
+        if diagnosis.followed is not None:
+            verb = "says" if diagnosis.following == 1 else "say"
+            lines = terminal.plural(diagnosis.following, "line")
             parts.append(f"{lines} only {verb} that something failed")
         return ", ".join(parts)
 
@@ -138,7 +143,7 @@ class DiagnosisReport:
         for reason in entry["because"] or [f"known from {cause.source}"]:
             bar = "    |   "
             yield from screen.wrap(f"{reason}  {entry['evidence']} {mark}", bar, bar)
-        sides = " and ".join(printable(_shown(side)) for side in cause.between)
+        sides = " and ".join(printable(_describe_side(side)) for side in cause.between)
         remarks = [("between", sides)]
         if entry["expected"]:
             remarks.append(("expected", printable(entry["expected"])))
@@ -151,18 +156,18 @@ class DiagnosisReport:
         for label, remark in remarks:
             yield from _block(f"    = {label}: ", remark, screen)
         yield from _block("help: ", printable(entry["help"]), screen)
-        for way, word in ((cause.fix, ""), (cause.instead, "or ")):
-            if way is not None:
-                yield from _block("      ", word + _fix(way), screen)
+        for fix, prefix in ((cause.fix, ""), (cause.instead, "or ")):
+            if fix is not None:
+                yield from _block("      ", prefix + _fix(fix), screen)
 
     def annotations(self) -> list[Annotation]:
         """The causes, each with its reason and its way out on one line."""
-        found = []
-        for cause, entry in zip(self.found.causes, self.entries, strict=True):
+        results = []
+        for cause, entry in zip(self.diagnosis.causes, self.entries, strict=True):
             because = "".join(f", because {reason}" for reason in entry["because"])
             fix = f"; {_fix(cause.fix)}" if cause.fix else ""
             fix += f"; or {_fix(cause.instead)}" if cause.instead else ""
-            found.append(
+            results.append(
                 Annotation(
                     severity=cause.severity,
                     code=cause.code,
@@ -175,7 +180,7 @@ class DiagnosisReport:
                     },
                 )
             )
-        return found
+        return results
 
     def github(self) -> str:
         """Workflow commands, and what was read."""
@@ -198,12 +203,12 @@ def _entry(index: Index, cause: Cause) -> CauseEntry:
         # Where no fact explains a failure, it is known as well as its signature is.
         "evidence": cause.grounds[0].evidence if cause.grounds else cause.evidence,
         "source": cause.source,
-        "fix": _way(cause.fix) if cause.fix else None,
-        "instead": _way(cause.instead) if cause.instead else None,
+        "fix": _fix_entry(cause.fix) if cause.fix else None,
+        "instead": _fix_entry(cause.instead) if cause.instead else None,
     }
 
 
-def _way(fix: Fix) -> WayOut:
+def _fix_entry(fix: Fix) -> WayOut:
     return {
         "request": list(fix.request),
         "command": _command(fix),
@@ -227,10 +232,10 @@ def _block(first: str, text: str, screen: Terminal) -> list[str]:
     return screen.wrap(text, first, " " * len(first))
 
 
-def _shown(side: Involved) -> str:
+def _describe_side(side: Involved) -> str:
     where = f" ({side.where})" if side.where else ""
-    asked = f", asked for {side.needed}" if side.needed not in ("", side.component) else ""
-    return f"{side.component} {side.version}".strip() + where + asked
+    needed = f", asked for {side.needed}" if side.needed not in ("", side.component) else ""
+    return f"{side.component} {side.version}".strip() + where + needed
 
 
 def _command(fix: Fix) -> str:
@@ -239,20 +244,20 @@ def _command(fix: Fix) -> str:
 
 def _fix(fix: Fix) -> str:
     """The command of a request and the releases that it gives, those that it names first."""
-    asked: Mapping[str, int] = {
-        name: place
-        for place, word in enumerate(fix.request)
-        # A word is `name==1.2` or `name>=1.2`, of which the name is left.
-        if (name := word.partition("=")[0].rstrip("<>~!")) in fix.answer
+    positions: Mapping[str, int] = {
+        name: position
+        for position, argument in enumerate(fix.request)
+        # An argument is `name==1.2` or `name>=1.2`; only its name is kept.
+        if (name := argument.partition("=")[0].rstrip("<>~!")) in fix.answer
     }
-    names = sorted(fix.answer, key=lambda name: asked.get(name, len(asked)))
+    names = sorted(fix.answer, key=lambda name: positions.get(name, len(positions)))
     # Flags are part of an answer, but nothing that one could install; builds are named by the command that does.
-    given = [
+    releases = [
         f"{name} {fix.answer[name]}"
         for name in names
         if not (fix.answer[name].startswith("-") or "@" in fix.answer[name])
     ]
-    more = len(given) - _ANSWERED
-    answer = terminal.listing(given[:_ANSWERED] + ([f"{more} more"] if more > 0 else []))
+    more = len(releases) - _ANSWERED
+    answer = terminal.listing(releases[:_ANSWERED] + ([f"{more} more"] if more > 0 else []))
     installed = "".join(f": `{command}`" for command in fix.install)
     return f"`{_command(fix)}` gives {answer}{installed}"

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from toolmatrix.documents import Annotated, Any, Count, TypedDict
+from toolmatrix.facts.index import Index
+from toolmatrix.lock.compare import Differences, LockedValue, ValueChange
+from toolmatrix.lock.model import Lock
 from toolmatrix.report import claims, terminal
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.lock.compare import Differences, LockedValue, ValueChange
-    from toolmatrix.lock.model import Lock
-    from toolmatrix.report.terminal import Terminal
+from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.differences/1"
 KINDS = ("added", "changed", "removed")
@@ -21,8 +17,8 @@ KINDS = ("added", "changed", "removed")
 _NAMED = 4
 # A value of more letters does not widen the column of the others.
 _WIDE = 28
-# Reasons that no source stands behind.
-_ASKED, _DROPPED = "you asked", "no longer requested"
+# Reasons without a source.
+_REQUESTED, _DROPPED = "requested", "no longer requested"
 
 
 class LockMatrix(TypedDict):
@@ -40,7 +36,7 @@ class LockHead(TypedDict):
 
 
 class ChangeEntry(TypedDict):
-    """A component that two locks hold differently."""
+    """A component that differs between two locks."""
 
     environment: str
     target: str
@@ -72,20 +68,20 @@ class DifferencesDocument(TypedDict):
 
 
 def document(
-    index: Index, old: tuple[str, Lock], new: tuple[str, Lock], found: Differences
+    index: Index, old: tuple[str, Lock], new: tuple[str, Lock], differences: Differences
 ) -> DifferencesDocument:
     """The differences of two locks, each given with its path."""
     return {
         "schema": SCHEMA,
         "old": _side(*old),
         "new": _side(*new),
-        "differences": change_documents(index, old[1], new[1], found),
+        "differences": change_documents(index, old[1], new[1], differences),
         "summary": {
-            "added": found.count("added"),
-            "changed": found.count("changed"),
-            "removed": found.count("removed"),
-            "moved": found.count("moved"),
-            "same": len(found.same),
+            "added": differences.count("added"),
+            "changed": differences.count("changed"),
+            "removed": differences.count("removed"),
+            "moved": differences.count("moved"),
+            "same": len(differences.same),
         },
     }
 
@@ -94,10 +90,12 @@ def _side(path: str, lock: Lock) -> LockHead:
     return {"path": path, "matrix": {"digest": lock.matrix_digest, "date": lock.matrix_date}}
 
 
-def change_documents(index: Index, old: Lock, new: Lock, found: Differences) -> list[ChangeEntry]:
+def change_documents(
+    index: Index, old: Lock, new: Lock, differences: Differences
+) -> list[ChangeEntry]:
     """Each difference as JSON values, by environment and target, components in the order of the matrix."""
-    components = {name: place for place, name in enumerate(index.header["components"])}
-    targets = {name: place for place, name in enumerate(index.header["targets"])}
+    components = {name: position for position, name in enumerate(index.header["components"])}
+    targets = {name: position for position, name in enumerate(index.header["targets"])}
 
     # A lock may hold what the matrix no longer knows: that comes last.
     def order(change: ValueChange) -> tuple[str, int, str, int, str]:
@@ -115,16 +113,16 @@ def change_documents(index: Index, old: Lock, new: Lock, found: Differences) -> 
             "new": change.new.to_json() if change.new else None,
             "why": _why(index, old, new, change),
         }
-        for change in sorted(found.changes, key=order)
+        for change in sorted(differences.changes, key=order)
     ]
 
 
 def _why(index: Index, old: Lock, new: Lock, change: ValueChange) -> str:
     """The reason of one change: the request, or a fact if the matrix still has it."""
-    held = [lock.environments.get(change.environment) for lock in (old, new)]
-    before, after = (part.asked.get(change.component, "") if part else "" for part in held)
+    sides = [lock.environments.get(change.environment) for lock in (old, new)]
+    before, after = (side.asked.get(change.component, "") if side else "" for side in sides)
     if after and after != before:
-        return _ASKED
+        return _REQUESTED
     if change.new is None:
         return _DROPPED if before else ""
     record = claims.carrier(index, change.new.facts, change.new.evidence)
@@ -135,26 +133,25 @@ def _why(index: Index, old: Lock, new: Lock, change: ValueChange) -> str:
     return claims.locked_reason(record, target, change.component, change.new.value)
 
 
-def text(index: Index, old: Lock, new: Lock, found: Differences, screen: Terminal) -> str:
+def text(index: Index, old: Lock, new: Lock, differences: Differences, screen: Terminal) -> str:
     """Lines for people: what changed in each target, facts that moved, notes, and the total."""
     notes = claims.Notes(index)
-    held = [environment for lock in (old, new) for environment in lock.environments.items()]
-    environments = {name for name, _ in held}
-    targets = {target for _, environment in held for target in environment.targets}
+    environments = {*old.environments, *new.environments}
+    targets = {target for _, _, target in (*old.names(), *new.names())}
     several = len(environments) > 1, len(targets) > 1 or len(environments) > 1
-    entries = change_documents(index, old, new, found)
-    shown = _changed(entries, several, notes, screen)
-    same = f"{len(found.same)} the same"
-    if 0 < len(found.same) <= _NAMED:
-        same += f" ({', '.join(f'{name} {value}' for _, _, name, value in found.same)})"
-    total = ", ".join([*(f"{found.count(kind)} {kind}" for kind in KINDS), same])
-    return terminal.blocks([shown, _moved(entries, several), [*notes.lines(), total]])
+    entries = change_documents(index, old, new, differences)
+    changed = _changed(entries, several, notes, screen)
+    same = f"{len(differences.same)} the same"
+    if 0 < len(differences.same) <= _NAMED:
+        same += f" ({', '.join(f'{name} {value}' for _, _, name, value in differences.same)})"
+    total = ", ".join([*(f"{differences.count(kind)} {kind}" for kind in KINDS), same])
+    return terminal.blocks([changed, _moved(entries, several), [*notes.lines(), total]])
 
 
 def _heading(entry: ChangeEntry, several: tuple[bool, bool]) -> str:
     """The environment and target of a change, as far as there is more than one of them."""
     words = zip((entry["environment"], entry["target"]), several, strict=True)
-    return " ".join(word for word, shown in words if shown)
+    return " ".join(name for name, ambiguous in words if ambiguous)
 
 
 def _changed(
@@ -163,19 +160,19 @@ def _changed(
     notes: claims.Notes,
     screen: Terminal,
 ) -> list[str]:
-    shown = [entry for entry in entries if entry["kind"] != "moved"]
+    changed = [entry for entry in entries if entry["kind"] != "moved"]
     rows = []
-    for entry in shown:
+    for entry in changed:
         sign = terminal.SIGNS[entry["kind"]]
-        before, after = ((one or {}).get("value", "") for one in (entry["old"], entry["new"]))
+        before, after = ((side or {}).get("value", "") for side in (entry["old"], entry["new"]))
         why = entry["why"]
         mark = ""
-        if entry["new"] and why not in (_ASKED, _DROPPED):
+        if entry["new"] and why not in (_REQUESTED, _DROPPED):
             mark = notes.carrier(entry["new"]["facts"], entry["new"]["evidence"])
         rows.append((screen.style(sign, sign), entry["component"], before, after, why, mark))
     lines: list[str] = []
     last = ""
-    for entry, line in zip(shown, _aligned(rows), strict=True):
+    for entry, line in zip(changed, _aligned(rows), strict=True):
         heading = _heading(entry, several)
         if heading != last:
             lines += ["", heading] if lines else [heading]
@@ -201,9 +198,9 @@ def _moved(entries: Sequence[ChangeEntry], several: tuple[bool, bool]) -> list[s
     return ["facts that changed for the same version", *terminal.columns(rows)] if rows else []
 
 
-def _swapped(old: Sequence[str], new: Sequence[str], word: str = "") -> list[str]:
-    return [f"- {word}{fact}" for fact in old if fact not in new] + [
-        f"+ {word}{fact}" for fact in new if fact not in old
+def _swapped(old: Sequence[str], new: Sequence[str], prefix: str = "") -> list[str]:
+    return [f"- {prefix}{fact}" for fact in old if fact not in new] + [
+        f"+ {prefix}{fact}" for fact in new if fact not in old
     ]
 
 
@@ -211,12 +208,12 @@ def _aligned(rows: Sequence[tuple[str, str, str, str, str, str]]) -> list[str]:
     name_width = max((len(row[1]) for row in rows), default=0)
     # Where one side has no value the other one stands alone and needs no column for it.
     old_width = terminal.common_width((row[2] for row in rows if row[2] and row[3]), _WIDE)
-    shown = [
+    cells = [
         (sign, name, f"{old.ljust(old_width)} -> {new}" if old and new else old or new, why, mark)
         for sign, name, old, new, why, mark in rows
     ]
-    value_width = terminal.common_width((row[2] for row in shown), _WIDE)
+    value_width = terminal.common_width((row[2] for row in cells), _WIDE)
     return [
         f"{sign} {name.ljust(name_width)}  {value.ljust(value_width)}  {why}{'  ' * bool(mark)}{mark}".rstrip()
-        for sign, name, value, why, mark in shown
+        for sign, name, value, why, mark in cells
     ]

@@ -81,32 +81,31 @@ class ExplanationDocument(TypedDict):
 
 
 def document(
-    index: Index, found: Resolution, choices: Sequence[Choice], *, invert: bool
+    index: Index, resolution: Resolution, choices: Sequence[Choice], *, invert: bool
 ) -> ExplanationDocument:
     """The explanation as JSON values, one entry per target (and codegen arch)."""
     return {
         "schema": SCHEMA,
         "matrix": answer.head(index),
-        "request": answer.request_document(found.request),
-        "explained": [_entry(index, found, choice, invert) for choice in choices],
+        "request": answer.request_document(resolution.request),
+        "explained": [_entry(index, resolution, choice, invert) for choice in choices],
     }
 
 
-def _entry(index: Index, found: Resolution, choice: Choice, invert: bool) -> ExplainedEntry:
-    because: list[BecauseEntry] = []
-    for cite in choice.cites:
-        record = index.statement(cite.record)._replace(evidence=cite.evidence)
-        because.append(
-            {
-                "text": claims.because(record, cite.rules, choice.component, choice.version),
-                "fact": record.id,
-                "evidence": cite.evidence,
-                "source": index.source(record.source).at,
-                "where": record.where,
-                "rules": list(cite.rules),
-            }
-        )
-    chosen = {other.component: other for other in found.targets[choice.target]}
+def _entry(index: Index, resolution: Resolution, choice: Choice, invert: bool) -> ExplainedEntry:
+    because: list[BecauseEntry] = [
+        {
+            "text": claims.because(record, cite.rules, choice.component, choice.version),
+            "fact": record.id,
+            "evidence": cite.evidence,
+            "source": index.source(record.source).at,
+            "where": record.where,
+            "rules": list(cite.rules),
+        }
+        for cite in choice.cites
+        for record in [index.statement(cite.record)._replace(evidence=cite.evidence)]
+    ]
+    chosen = {other.component: other for other in resolution.targets[choice.target]}
     chain: list[str] = []
     parent = choice.parent
     # Facts may require each other in a circle; a parent that was met before ends the chain.
@@ -114,38 +113,38 @@ def _entry(index: Index, found: Resolution, choice: Choice, invert: bool) -> Exp
         chain.append(parent)
         parent = chosen[parent].parent
     images = [
-        one
-        for one in remarks.images_of(index, found, choice.target)
-        if one.component == choice.component
+        image
+        for image in remarks.images_of(index, resolution, choice.target)
+        if image.component == choice.component
     ]
-    made: ExplainedEntry = {
+    entry: ExplainedEntry = {
         "target": choice.target,
         "component": choice.component,
         "version": choice.version,
         "evidence": choice.evidence,
         "because": because,
         "chain": [f"{name} {chosen[name].version}" for name in chain],
-        "disputed": [answer.dispute_document(index, part) for part in choice.disputed],
-        "not_taken": [] if invert else _not_taken(found, choice),
-        "decides": _decides(index, found, choice) if invert else [],
+        "disputed": [answer.dispute_document(index, rival) for rival in choice.disputed],
+        "not_taken": [] if invert else _rejected(resolution, choice),
+        "decides": _decides(index, resolution, choice) if invert else [],
     }
     if images:
-        made["built"] = remarks.image_documents(images)
-    return made
+        entry["built"] = remarks.image_documents(images)
+    return entry
 
 
-def _not_taken(found: Resolution, choice: Choice) -> list[NotTaken]:
-    index = found.index
+def _rejected(resolution: Resolution, choice: Choice) -> list[NotTaken]:
+    index = resolution.index
     build = index.header["components"][choice.component]["variant_of"]
     groups: dict[tuple[str, str], list[str]] = {}
-    for group in alternatives(found, choice):
-        # Builds of one release are told apart by rules of preference, which differ from one to the next.
+    for group in alternatives(resolution, choice):
+        # Builds of one release are ranked by rules of preference, which differ from one to the next.
         if build and group.kind in ("older", "outranked"):
             for name in group.releases:
-                rule = variants.preferred(index, found, choice, name)
+                rule = variants.preferred(index, resolution, choice, name)
                 groups.setdefault((group.kind, rule), []).append(name)
         else:
-            reason = why(found, choice, group)
+            reason = why(resolution, choice, group)
             groups.setdefault((group.kind, reason), []).extend(group.releases)
     age = index.scale(choice.component).versions.index
     # People ask first why they do not have the newest.
@@ -163,7 +162,7 @@ def _not_taken(found: Resolution, choice: Choice) -> list[NotTaken]:
     ]
 
 
-def why(found: Resolution, choice: Choice, group: Alternative) -> str:
+def why(resolution: Resolution, choice: Choice, group: Alternative) -> str:
     """Why the releases of a group were not taken."""
     if group.kind == "older":
         return f"older than {choice.version}, otherwise equal" if group.releases else ""
@@ -171,31 +170,31 @@ def why(found: Resolution, choice: Choice, group: Alternative) -> str:
         return f"weaker evidence than {choice.version}"
     if group.kind == "apart":
         return f"no source joins them with {terminal.listing(group.anchors)}"
-    told = cores.sentences(found.index, group.core, choice.component)
+    reasons = cores.sentences(resolution.index, group.core, choice.component)
     if group.kind == "entangled":
-        return "no combination has them: " + " and ".join([*told, "no alternative avoids it"])
+        return "no combination includes them: " + " and ".join(
+            [*reasons, "no alternative avoids it"]
+        )
     if group.kind == "later":
-        first = "that was chosen first" if told else "earlier choices exclude them"
-        return " and ".join([*told, first])
-    return " and ".join(told) if told else f"{choice.target} prefers {choice.version}"
+        first = "that was chosen first" if reasons else "earlier choices exclude them"
+        return " and ".join([*reasons, first])
+    return " and ".join(reasons) if reasons else f"{choice.target} prefers {choice.version}"
 
 
-def _decides(index: Index, found: Resolution, choice: Choice) -> list[DecidedEntry]:
-    told: list[DecidedEntry] = []
-    others = [other for other in found.targets[choice.target] if other is not choice]
-    cited = [(other, cite) for other in others for cite in other.cites]
-    for other, cite in cited:
-        record = index.statement(cite.record)._replace(evidence=cite.evidence)
-        if isinstance(record, ClaimRecord) and record.subject == choice.component:
-            told.append(
-                {
-                    "component": other.component,
-                    "version": other.version,
-                    "why": claims.because(record, cite.rules, other.component, other.version),
-                    "fact": record.id,
-                }
-            )
-    return told
+def _decides(index: Index, resolution: Resolution, choice: Choice) -> list[DecidedEntry]:
+    return [
+        {
+            "component": other.component,
+            "version": other.version,
+            "why": claims.because(record, cite.rules, other.component, other.version),
+            "fact": record.id,
+        }
+        for other in resolution.targets[choice.target]
+        if other is not choice
+        for cite in other.cites
+        for record in [index.statement(cite.record)._replace(evidence=cite.evidence)]
+        if isinstance(record, ClaimRecord) and record.subject == choice.component
+    ]
 
 
 def text(
@@ -221,11 +220,11 @@ def _sentences(
     yield f"{entry['component']} {entry['version']}{target}, {entry['evidence']}"
     # Facts that say the same are one reason, with the note of each.
     same: dict[str, list[str]] = {}
-    for part in entry["because"]:
-        fact = _listed(notes.index, part["fact"], entry["component"], entry["version"])
-        same.setdefault(f"{part['text']} ({part['evidence']})", []).append(fact)
-    for place, (reason, facts) in enumerate(same.items()):
-        yield f"{'And because' if place else 'Because'} {reason} {notes.cite(facts)}"
+    for ground in entry["because"]:
+        fact = _fact_id(notes.index, ground["fact"], entry["component"], entry["version"])
+        same.setdefault(f"{ground['text']} ({ground['evidence']})", []).append(fact)
+    for position, (reason, facts) in enumerate(same.items()):
+        yield f"{'And because' if position else 'Because'} {reason} {notes.cite(facts)}"
     if entry["chain"]:
         yield f"needed by {', needed by '.join(entry['chain'])}, which you requested"
     for image in entry.get("built", ()):
@@ -233,19 +232,19 @@ def _sentences(
     for dispute in entry["disputed"]:
         yield f"disputed: {dispute['says']} ({dispute['evidence']})  TM301"
     for other in entry["decides"]:
-        listed = _listed(notes.index, other["fact"], other["component"], other["version"])
-        mark = notes.cite([listed])
+        fact_id = _fact_id(notes.index, other["fact"], other["component"], other["version"])
+        mark = notes.cite([fact_id])
         yield f"decides {other['component']} {other['version']}: {other['why']} {mark}"
-    shown = entry["not_taken"] if depth is not None else entry["not_taken"][:_LINES]
-    for group in shown:
+    groups = entry["not_taken"] if depth is not None else entry["not_taken"][:_LINES]
+    for group in groups:
         releases = group["range"] if depth else terminal.few(group["range"], _NAMES)
         yield f"not taken: {releases} ({group['why']})"
-    if len(shown) < len(entry["not_taken"]):
-        rest = terminal.plural(len(entry["not_taken"]) - len(shown), "more group")
+    if len(groups) < len(entry["not_taken"]):
+        rest = terminal.plural(len(entry["not_taken"]) - len(groups), "more group")
         yield f"... and {rest} (--depth)"
 
 
-def _listed(index: Index, fact: str, component: str, version: str) -> str:
+def _fact_id(index: Index, fact: str, component: str, version: str) -> str:
     # A release that is no row of a table is listed by its component and version. One id is asked for, as all ids
     # together are the largest section of the index.
     try:

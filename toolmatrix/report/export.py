@@ -2,11 +2,14 @@
 
 `releases`, `claims` and `data` are the facts as written; `hard`, `soft` and `disputes` are what the claims amount to
 once rules of inheritance have widened them and the better evidence has decided: all that an answer is solved from.
-docs/data.md tells what each field means. Every list has an order of its own, so that equal facts make equal bytes.
+docs/data.md describes each field. Every list has an order of its own, so that equal facts make equal bytes.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -171,7 +174,7 @@ class ExportedDispute(TypedDict):
 
 class ExportDocument(TypedDict):
     """What `toolmatrix export` writes: the facts of a matrix, or those about some components, for other tools;
-    docs/data.md tells what each field means.
+    docs/data.md describes each field.
     """
 
     schema: Annotated[str, SCHEMA]
@@ -199,16 +202,16 @@ class Extract:
         self.components = index.header["components"]
         self.family = {
             name
-            for name, part in self.components.items()
-            if not self.names or name in self.names or part["variant_of"] in self.names
+            for name, head in self.components.items()
+            if not self.names or name in self.names or head["variant_of"] in self.names
         }
         self.pages = Pages(index)
 
     def document(self) -> dict[str, Any]:
         """Everything as JSON values."""
         return {
-            name: list(part) if isinstance(part, Iterator) else part
-            for name, part in self._sections()
+            name: list(section) if isinstance(section, Iterator) else section
+            for name, section in self._sections()
         }
 
     def json(self) -> Iterator[str]:
@@ -226,51 +229,46 @@ class Extract:
         yield "claims", map(self._claim, self._claims)
         yield "components", {name: self._component(name) for name in self._mentioned}
         yield "data", map(self._data, self._rows)
-        yield "disputes", (self._dispute(*one) for one in self._disputes())
-        yield "hard", (self._binding(*one) for one in self._bindings())
+        yield "disputes", (self._dispute(*dispute) for dispute in self._disputes())
+        yield "hard", (self._binding(*binding) for binding in self._bindings())
         yield "matrix", head(self.index)
         yield "names", list(self.names)
         yield "releases", map(self._release, self._releases())
-        yield "rules", {name: dict(part) for name, part in header["rules"].items()}
+        yield "rules", {name: dict(rule) for name, rule in header["rules"].items()}
         yield "schema", SCHEMA
-        yield "soft", (self._tested(*one) for one in self._tested_rows())
+        yield "soft", (self._tested(*row) for row in self._tested_rows())
         yield "sources", {name: self.pages.sources[name]._asdict() for name in self._sources}
-        yield "targets", {name: dict(part) for name, part in header["targets"].items()}
+        yield "targets", {name: dict(target) for name, target in header["targets"].items()}
 
     def _json(self) -> Iterator[str]:
-        import json
-
         # The module writes a document as one line, or each value on its own. Tools that compare texts, and version
         # control, want a fact a line.
         encode = json.JSONEncoder(sort_keys=True).encode
         opening = "{\n"
-        for name, part in self._sections():
+        for name, section in self._sections():
             yield f"{opening}{encode(name)}: "
             opening = ",\n"
-            if isinstance(part, dict):
-                lines = (f"{encode(key)}: {encode(part[key])}" for key in sorted(part))
+            if isinstance(section, dict):
+                lines = (f"{encode(key)}: {encode(section[key])}" for key in sorted(section))
                 yield from _enclosed("{", lines, "}")
-            elif isinstance(part, Iterator):
-                yield from _enclosed("[", map(encode, part), "]")
+            elif isinstance(section, Iterator):
+                yield from _enclosed("[", map(encode, section), "]")
             else:
-                yield encode(part)
+                yield encode(section)
         yield "\n}\n"
 
     def _csv(self) -> Iterator[str]:
-        import csv
-        import io
-
         # The module writes into a file and nowhere else: the stream is emptied after each row, or all of the
-        # table would be held. By default its lines would end in CR LF.
+        # table would stay in memory. By default its lines would end in CR LF.
         stream = io.StringIO()
         writer = csv.DictWriter(stream, COLUMNS, restval="", lineterminator="\n")
         writer.writeheader()
         common = {"matrix": head(self.index)["digest"]}
-        releases = (_of_release(self._release(one)) for one in self._releases())
-        claims = (_of_claim(self._claim(one)) for one in self._claims)
-        data = (_of_data(self._data(one)) for one in self._rows)
-        for part in (releases, claims, data):
-            for row in part:
+        releases = (_of_release(self._release(release)) for release in self._releases())
+        claims = (_of_claim(self._claim(claim)) for claim in self._claims)
+        data = (_of_data(self._data(row)) for row in self._rows)
+        for entries in (releases, claims, data):
+            for row in entries:
                 source = self.pages.sources[row["source"]]
                 writer.writerow(row | source._asdict() | common)
                 yield stream.getvalue()
@@ -290,7 +288,7 @@ class Extract:
         for name in sorted(self.components):
             for group in self.index.component(name).row_groups:
                 if not self.family.isdisjoint(group.components):
-                    yield from ((group, place) for place in range(len(group.cites)))
+                    yield from ((group, row) for row in range(len(group.cites)))
 
     def _disputes(self) -> Iterator[tuple[str, Dispute]]:
         for name in sorted(self.components):
@@ -300,15 +298,15 @@ class Extract:
 
     @cached_property
     def _decisive(self) -> set[int]:
-        # Cited by what binds or vouches. Of a row that vouches for a component with others the others are told too.
+        # Cited by bindings or tested rows. A row that was tested with other components is exported with them.
         numbers = [binding.cites for _, binding in self._bindings()]
-        numbers += [group.cites[place] for group, place in self._tested_rows()]
+        numbers += [group.cites[row] for group, row in self._tested_rows()]
         return {cite.record for number in numbers for cite in self.index.cites(number)}
 
     @cached_property
     def _claims(self) -> list[ClaimRecord]:
         cited = {self.index.claim(number).id for number in self._decisive}
-        # Of a dispute both sides are told: who has one of them alone does not see that it is disputed.
+        # Both sides of a dispute are exported: one side alone does not show that it is disputed.
         cited |= {
             self.index.claim(number).id
             for _, dispute in self._disputes()
@@ -336,23 +334,23 @@ class Extract:
 
     @cached_property
     def _mentioned(self) -> list[str]:
-        found = self.family.union(*map(_about, self._claims))
-        found.update(name for record in self._claims for name, _ in record.conditions)
+        names = self.family.union(*map(_about, self._claims))
+        names.update(name for record in self._claims for name, _ in record.conditions)
         # Rules may add a condition to a claim.
-        found.update(name for _, binding in self._bindings() for name in binding.conditions)
-        found.update(name for group, _ in self._tested_rows() for name in group.conditions)
-        return sorted(found)
+        names.update(name for _, binding in self._bindings() for name in binding.conditions)
+        names.update(name for group, _ in self._tested_rows() for name in group.conditions)
+        return sorted(names)
 
     @cached_property
     def _channels(self) -> dict[str, dict[str, Any]]:
         if not self.names:
             named = set(self.index.channels())
         else:
-            named = {one.attributes.get("channel", "") for one in self._releases()} - {""}
+            named = {release.attributes.get("channel", "") for release in self._releases()} - {""}
         return {
-            name: {**one._asdict(), "install": list(one.install)}
+            name: {**channel._asdict(), "install": list(channel.install)}
             for name in sorted(named)
-            for one in [self.index.channel(name)]
+            for channel in [self.index.channel(name)]
         }
 
     @cached_property
@@ -360,8 +358,8 @@ class Extract:
         if not self.names:
             return sorted(self.pages.sources)
         facts: list[FactRecord] = [*self._claims, *self._rows, *self._releases()]
-        channels = [str(one["source"]) for one in self._channels.values()]
-        return sorted({*channels, *(one.source for one in facts)})
+        channels = [str(channel["source"]) for channel in self._channels.values()]
+        return sorted({*channels, *(fact.source for fact in facts)})
 
     # as JSON values
 
@@ -369,13 +367,13 @@ class Extract:
         header = self.index.header
         return {
             **self.components[name],
-            "aliases": sorted(one for one, of in header["aliases"].items() if of == name),
-            "packages": sorted(one for one, of in header["packages"].items() if of == name),
+            "aliases": sorted(alias for alias, of in header["aliases"].items() if of == name),
+            "packages": sorted(package for package, of in header["packages"].items() if of == name),
             "releases": list(self.index.component(name).versions),
         }
 
     def _release(self, record: ReleaseRecord) -> ExportedRelease:
-        part = self.index.component(record.component)
+        facts = self.index.component(record.component)
         bit = self.index.scale(record.component).bit(record.selector)
         return {
             "id": f"{record.component}=={record.selector}",
@@ -383,7 +381,7 @@ class Extract:
             "component": record.component,
             "version": record.selector,
             "date": record.date or None,
-            "yanked": bool(part.yanked & bit),
+            "yanked": bool(facts.yanked & bit),
             "attributes": dict(record.attributes),
             "text": self.pages.text_of(record),
             **_origin(record),
@@ -393,7 +391,7 @@ class Extract:
         number = self.pages.ids[record.id]
         standing = self.pages.standing(record.subject)
         when = [self._selected(*condition) for condition in record.conditions]
-        # One of several: whoever reads that of the first alone would be wrong.
+        # One of several: the component of the first alone would be wrong.
         any_of = list(record.alternatives)
         return {
             "id": record.id,
@@ -442,17 +440,17 @@ class Extract:
             "cites": self._cited(subject, binding.cites),
         }
 
-    def _tested(self, group: RowGroup, place: int) -> SoftEntry:
+    def _tested(self, group: RowGroup, row: int) -> SoftEntry:
         columns = zip(group.components, group.columns, group.evidences, strict=True)
         return {
             "when": self._all_named(group.conditions),
             "together": [
-                {"component": name, "releases": self._named(name, column[place]), "evidence": word}
-                for name, column, word in columns
+                {"component": name, "releases": self._named(name, masks[row]), "evidence": evidence}
+                for name, masks, evidence in columns
             ],
             "evidence": group.evidence,
             "carried": group.carried,
-            "cites": self._cited(group.components[0], group.cites[place]),
+            "cites": self._cited(group.components[0], group.cites[row]),
         }
 
     def _dispute(self, subject: str, dispute: Dispute) -> ExportedDispute:
@@ -471,7 +469,7 @@ class Extract:
     def _selected(self, component: str, selector: str, *, exact: bool = False) -> SelectedEntry:
         """A component with a selector, and the releases that it admits: null for every one, known or to come."""
         scale = self.index.scale(component)
-        # A row of a table of releases speaks of 3.0 and not of 3.0.1, though the selector 3.0 admits both.
+        # A row of a table of releases means 3.0 and not 3.0.1, though the selector 3.0 admits both.
         mask = scale.bit(selector) if exact else scale.select(selector)
         releases = None if selector == "*" else self._named(component, mask)
         return {"component": component, "is": selector, "releases": releases}
@@ -488,8 +486,8 @@ class Extract:
         return [
             {
                 "fact": self.index.claim(cite.record).id,
-                # A binding joins releases of which several facts say the same: ids alone do not tell whose they are.
-                "releases": [name for place, name in enumerate(versions) if cite.covers(place)],
+                # A binding joins releases of which several facts say the same: ids alone do not show which.
+                "releases": [name for bit, name in enumerate(versions) if cite.covers(bit)],
                 "rules": list(cite.rules),
             }
             for cite in self.index.cites(number)
@@ -534,16 +532,16 @@ def _of_claim(entry: ExportedClaim) -> dict[str, str]:
         "table": entry["table"],
         "subject": subject["component"],
         "subject_is": subject["is"],
-        "subject_releases": _listed(subject["releases"]),
-        "when": _pairs((part["component"], part["is"]) for part in entry["when"]),
+        "subject_releases": _joined(subject["releases"]),
+        "when": _pairs((condition["component"], condition["is"]) for condition in entry["when"]),
         "component": says["component"],
         "is": says["is"],
-        "releases": _listed(says["releases"]),
-        "any_of": _listed(entry["any_of"]),
+        "releases": _joined(says["releases"]),
+        "any_of": _joined(entry["any_of"]),
         "says": entry["text"],
         "decides": "yes" if entry["decides"] else "no",
-        "disputed_by": _listed(entry["disputed_by"]),
-        "rules": _listed(entry["rules"]),
+        "disputed_by": _joined(entry["disputed_by"]),
+        "rules": _joined(entry["rules"]),
         **_read_at(entry),
     }
 
@@ -568,7 +566,7 @@ def _pairs(parts: Iterable[tuple[str, str]]) -> str:
     return "; ".join(f"{name} {value}" for name, value in parts)
 
 
-def _listed(words: Iterable[str] | None) -> str:
+def _joined(words: Iterable[str] | None) -> str:
     # A `*`, as in a selector, is every release, known or to come.
     return "*" if words is None else " ".join(words)
 
@@ -582,13 +580,13 @@ def _enclosed(first: str, lines: Iterable[str], last: str) -> Iterator[str]:
     yield "\n" + last if comma != "\n" else last
 
 
-def _gathered(pieces: Iterable[str]) -> Iterator[str]:
-    held: list[str] = []
+def _gathered(chunks: Iterable[str]) -> Iterator[str]:
+    pending: list[str] = []
     size = 0
-    for piece in pieces:
-        held.append(piece)
-        size += len(piece)
+    for chunk in chunks:
+        pending.append(chunk)
+        size += len(chunk)
         if size >= _CHUNK:
-            yield "".join(held)
-            held, size = [], 0
-    yield "".join(held)
+            yield "".join(pending)
+            pending, size = [], 0
+    yield "".join(pending)

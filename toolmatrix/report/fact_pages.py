@@ -186,12 +186,12 @@ class Pages:
     @cached_property
     def _columns(self) -> Mapping[str, list[str]]:
         # Made when first asked for: the page of one claim needs none of it.
-        found: dict[str, list[str]] = {}
+        columns: dict[str, list[str]] = {}
         for name in self.ids:
             row, column, _ = name.partition("#")
             if column:
-                found.setdefault(row, []).append(name)
-        return found
+                columns.setdefault(row, []).append(name)
+        return columns
 
     def claims_of(self, row: str) -> list[str]:
         """The ids of the claims of a row."""
@@ -217,7 +217,7 @@ class Pages:
         source = self.sources[record.source]
         printed = self.index.row(self.ids[row]) if row else None
         return {
-            **self._said(name, record),
+            **self._fact_head(name, record),
             "component": self.subject(record),
             "source": {
                 "name": record.source,
@@ -231,10 +231,10 @@ class Pages:
             "attributes": dict(record.attributes) if isinstance(record, ReleaseRecord) else {},
             "date": record.date or None if isinstance(record, ReleaseRecord) else None,
             "note": "" if isinstance(record, ReleaseRecord) else record.note,
-            "claims": [self.claim(part) for part in names],
+            "claims": [self.claim(claim) for claim in names],
         }
 
-    def _said(self, name: str, record: FactRecord) -> SaidFact:
+    def _fact_head(self, name: str, record: FactRecord) -> SaidFact:
         return {
             "id": name,
             "kind": record.kind,
@@ -251,10 +251,10 @@ class Pages:
         when = [(record.subject, record.releases), *record.conditions]
         rules = self.index.header["rules"]
         return {
-            **self._said(name, record),
+            **self._fact_head(name, record),
             "strength": "soft" if record.kind == "tested" else "hard",
             "component": record.component,
-            "when": [{"component": part, "is": selector} for part, selector in when],
+            "when": [{"component": component, "is": selector} for component, selector in when],
             "is": record.selector,
             "note": record.note,
             "rules": [
@@ -265,21 +265,21 @@ class Pages:
             "disputes": self._rivals(standing.losers.get(number, {})),
         }
 
-    def _rivals(self, found: Mapping[int, str]) -> list[RivalEntry]:
-        records = [(self.index.record(number), evidence) for number, evidence in found.items()]
+    def _rivals(self, rivals: Mapping[int, str]) -> list[RivalEntry]:
+        records = [(self.index.record(number), evidence) for number, evidence in rivals.items()]
         return [
             {"fact": record.id, "evidence": evidence, "says": self.text_of(record)}
             for record, evidence in records
         ]
 
     def standing(self, component: str) -> _Standing:
-        """The rules and disputes of everything that is said with this component as its subject."""
+        """The rules and disputes of all claims with this component as their subject."""
         if component not in self._standing:
             self._standing[component] = _Standing(self.index, component)
         return self._standing[component]
 
     def subject(self, record: FactRecord) -> str:
-        """The component a fact is about: whose release it is, or whose releases it speaks of."""
+        """The component a fact is about: the one whose release or releases it describes."""
         if isinstance(record, ReleaseRecord):
             return record.component
         if isinstance(record, RowRecord):
@@ -343,17 +343,17 @@ class Pages:
         name = record.id
         if isinstance(record, ReleaseRecord):
             name = f"{record.component}=={record.selector}"
-        return {**self._said(name, record), "source": record.source}
+        return {**self._fact_head(name, record), "source": record.source}
 
     def list_document(
-        self, records: Sequence[FactRecord], *, listed: bool = True
+        self, records: Sequence[FactRecord], *, one_by_one: bool = True
     ) -> FactsListDocument:
         """Facts in numbers and, where they were chosen by something, one by one."""
         return {
             "schema": LIST_SCHEMA,
             "matrix": head(self.index),
             "summary": self.summary(records),
-            "facts": [self.line(record) for record in records] if listed else [],
+            "facts": [self.line(record) for record in records] if one_by_one else [],
         }
 
     def document(self, entries: Sequence[FactEntry]) -> FactDocument:
@@ -361,7 +361,7 @@ class Pages:
         return {"schema": SCHEMA, "matrix": head(self.index), "facts": list(entries)}
 
     def about(self, name: str, source: str = "") -> list[FactEntry]:
-        """The claims that have a component as their subject or speak about it, those of one source if it is given."""
+        """The claims that have a component as their subject or object, those of one source if it is given."""
         return [
             self.entry(record.id)
             for record in self.facts()
@@ -384,13 +384,13 @@ class _Standing:
         for number in cited:
             for cite in index.cites(number):
                 self.rules.setdefault(cite.record, set()).update(cite.rules)
-        for part in facts.disputes:
-            winner = index.claim(part.deciding).evidence
-            self.winners.setdefault(part.rival, {})[part.deciding] = winner
-            # A rival may dispute by several rules; the best evidence of it is told.
-            known = self.losers.setdefault(part.deciding, {})
-            known[part.rival] = max(
-                known.get(part.rival, part.evidence), part.evidence, key=words.rank
+        for dispute in facts.disputes:
+            winner = index.claim(dispute.deciding).evidence
+            self.winners.setdefault(dispute.rival, {})[dispute.deciding] = winner
+            # A rival may dispute by several rules; the best evidence of it is kept.
+            known = self.losers.setdefault(dispute.deciding, {})
+            known[dispute.rival] = max(
+                known.get(dispute.rival, dispute.evidence), dispute.evidence, key=words.rank
             )
 
 
@@ -400,8 +400,8 @@ def summary_text(document: FactsListDocument) -> str:
     facts = terminal.plural(summary["count"], "fact")
     data = terminal.plural(summary["data"], "row")
     sources = {
-        f"read {part['read']}  {name}": part["facts"]
-        for name, part in sorted(summary["sources"].items())
+        f"read {source['read']}  {name}": source["facts"]
+        for name, source in sorted(summary["sources"].items())
     }
     parts = [
         f"matrix of {document['matrix']['date']}: {facts} and {data} of further data",
@@ -467,8 +467,8 @@ def _claim_rows(entry: FactEntry, claim: ClaimInFull) -> Iterator[tuple[str, str
         (claim["disputed_by"], "decides"),
         (claim["disputes"], "does not decide"),
     ):
-        for part in rivals:
-            yield "disputed", f"{mark}{part['fact']} ({part['evidence']}) {verb}: {part['says']}"
+        for rival in rivals:
+            yield "disputed", f"{mark}{rival['fact']} ({rival['evidence']}) {verb}: {rival['says']}"
     # The note of a row is printed once, below all of its claims.
     if claim["note"] != entry["note"]:
         yield "note", f"{mark}{claim['note']}"
@@ -490,7 +490,7 @@ def table_text(name: str, entries: Sequence[FactEntry], screen: Terminal) -> str
 
 
 def component_text(index: Index, name: str, entries: Sequence[FactEntry], screen: Terminal) -> str:
-    """A component with its releases, and the tables and statements that speak of it, from the entries of claims."""
+    """A component with its releases, and the tables and statements about it, from the entries of claims."""
     versions = index.component(name).versions
     ends = f", {versions[0]} to {versions[-1]}" if versions else ""
     title = index.header["components"][name]["title"]
@@ -501,11 +501,11 @@ def component_text(index: Index, name: str, entries: Sequence[FactEntry], screen
         table = statement if entry["table"] == "statements" else entry["table"] or ""
         tables.setdefault(table, []).append(entry)
     rows = [("facts", "evidence", "table or statement", "source")]
-    for table, held in tables.items():
-        known = {entry["evidence"] for entry in held}
+    for table, table_entries in tables.items():
+        known = {entry["evidence"] for entry in table_entries}
         evidence = " ".join(word for word in words.WORDS if word in known)
-        sources = list(dict.fromkeys(entry["source"]["name"] for entry in held))
-        rows.append((str(len(held)), evidence, table, terminal.some(sources, 1)))
+        sources = list(dict.fromkeys(entry["source"]["name"] for entry in table_entries))
+        rows.append((str(len(table_entries)), evidence, table, terminal.some(sources, 1)))
     lines = [f"{screen.style(name, 'bold')}  {title}, {count}{ends}", "", *terminal.columns(rows)]
     return "\n".join(lines) + "\n"
 

@@ -22,6 +22,7 @@ from toolmatrix.facts.index import Index
 from toolmatrix.finding import SEVERITIES, Finding, InstallMethod
 from toolmatrix.report import claims, cores, terminal
 from toolmatrix.report.annotations import Annotation, commands, step_summary
+from toolmatrix.report.answer import head
 from toolmatrix.report.terminal import Terminal
 
 TYPE_CHECKING = False
@@ -43,7 +44,7 @@ class FindingWay(HasFrom):
 
 
 class FindingHead(TypedDict):
-    """What is said of every finding."""
+    """The fields of every finding."""
 
     code: Code
     severity: Annotated[str, SEVERITIES]
@@ -117,22 +118,22 @@ class IndexWords:
         """`tensorflow 2.6.0-2.6.5`, or the component alone where all of its releases are meant."""
         return f"{component} {claims.ranged(self.index, component, releases)}".strip()
 
-    def ways(self, ways: Sequence[InstallMethod]) -> str:
+    def ways(self, methods: Sequence[InstallMethod]) -> str:
         """`on arm and amd as wheel`, `on x86 from source with cuda and on arm`."""
         every = tuple(reversed(self.index.component("from").versions))
-        by_place: dict[tuple[str, str], list[str]] = {}
-        for way in ways:
-            by_place.setdefault((way.target, way.accelerator), []).append(way.from_)
+        by_target: dict[tuple[str, str], list[str]] = {}
+        for method in methods:
+            by_target.setdefault((method.target, method.accelerator), []).append(method.from_)
         # Targets that have the same ways share one phrase.
         by_kind: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-        for (target, accelerator), held in by_place.items():
-            by_kind.setdefault((accelerator, tuple(held)), []).append(target)
+        for (target, accelerator), sources in by_target.items():
+            by_kind.setdefault((accelerator, tuple(sources)), []).append(target)
         return terminal.listing(
             [
                 f"on {terminal.listing(targets)}"
-                + ("" if held == every else f" {_FROM.get(held[0], held[0])}")
+                + ("" if sources == every else f" {_FROM.get(sources[0], sources[0])}")
                 + _WITH.get(accelerator, f" with {accelerator}")
-                for (accelerator, held), targets in by_kind.items()
+                for (accelerator, sources), targets in by_kind.items()
             ]
         )
 
@@ -144,8 +145,8 @@ def document(index: Index, findings: Iterable[Finding]) -> list[FindingEntry]:
             **entry(index, finding),
             "releases": list(finding.releases),
             "ways": [
-                {"target": way.target, "from": way.from_, "accelerator": way.accelerator or None}
-                for way in finding.ways
+                {"target": how.target, "from": how.from_, "accelerator": how.accelerator or None}
+                for how in finding.ways
             ],
         }
         for finding in findings
@@ -171,8 +172,8 @@ def entry(index: Index, finding: Finding) -> FindingHead:
 def plan_document(index: Index, findings: Sequence[Finding]) -> list[PlanFindingEntry]:
     """Findings about plans as JSON values: with their invocation, their stage, and what they are about."""
     return [
-        {**told, "plan": finding.plan, "stage": finding.stage, "names": list(finding.names)}
-        for finding, told in zip(findings, document(index, findings), strict=True)
+        {**entry, "plan": finding.plan, "stage": finding.stage, "names": list(finding.names)}
+        for finding, entry in zip(findings, document(index, findings), strict=True)
     ]
 
 
@@ -186,8 +187,8 @@ def _reasons(index: Index, finding: Finding) -> list[str]:
 
 def severities(findings: Iterable[Finding]) -> dict[str, int]:
     """The number of findings of each severity."""
-    found = [finding.severity for finding in findings]
-    return {name + "s": found.count(name) for name in SEVERITIES}
+    levels = [finding.severity for finding in findings]
+    return {name + "s": levels.count(name) for name in SEVERITIES}
 
 
 class MatrixReport:
@@ -200,11 +201,11 @@ class MatrixReport:
         counts: Mapping[str, int],
         subject: str = "the matrix",
     ) -> None:
-        places = {name: place for place, name in enumerate(index.header["components"])}
+        positions = {name: position for position, name in enumerate(index.header["components"])}
 
         def order(finding: Finding) -> tuple[object, ...]:
             severity = SEVERITIES.index(finding.severity)
-            return severity, finding.code, places.get(finding.component, -1), finding.names
+            return severity, finding.code, positions.get(finding.component, -1), finding.names
 
         self.index = index
         self.subject = subject
@@ -219,9 +220,6 @@ class MatrixReport:
 
     def document(self, subject: str) -> FindingsDocument:
         """Everything as JSON values."""
-        # Answers bring flags and builds, which nothing else here needs.
-        from toolmatrix.report.answer import head
-
         return {
             "schema": SCHEMA,
             "subject": subject,
@@ -259,11 +257,11 @@ class MatrixReport:
     def verdict(self) -> str:
         """The last line: yes without an error, and how many findings there are."""
         counts = self.summary
-        found = [
+        totals = [
             terminal.plural(counts[name + "s"], name) for name in SEVERITIES if counts[name + "s"]
         ]
         verdict = "no" if self.failed else "yes"
-        return f"{verdict}: {self.subject} has {terminal.listing(found) or 'no findings'}"
+        return f"{verdict}: {self.subject} has {terminal.listing(totals) or 'no findings'}"
 
     def _lines(
         self, finding: Finding, entry: FindingEntry, notes: claims.Notes, screen: Terminal
@@ -273,7 +271,7 @@ class MatrixReport:
             mark = notes.cite(ground.facts)
             evidence = f" ({ground.evidence})" if ground.evidence else ""
             yield from screen.wrap(f"{reason}{evidence} {mark}", "  ", "    ")
-        # The sources of its grounds say where a finding stands better than a line of ours.
+        # The sources of its grounds locate a finding better than a line of our files.
         if finding.where is not None and not finding.grounds:
             yield f"  --> {finding.where}"
         # There are hundreds of notes; JSON has their help.
@@ -324,20 +322,20 @@ def _help(entry: FindingEntry, screen: Terminal) -> list[str]:
 def plan_text(index: Index, findings: Sequence[Finding], screen: Terminal) -> str:
     """Findings about plans in words, the worst first, then the devices, then the sources; empty without findings."""
     notes = claims.Notes(index)
-    judged = sorted(
+    ordered = sorted(
         (finding for finding in findings if not isinstance(finding, DeviceFinding)),
-        key=lambda one: (SEVERITIES.index(one.severity), one.plan or 0, one.code),
+        key=lambda finding: (SEVERITIES.index(finding.severity), finding.plan or 0, finding.code),
     )
     lines: list[str] = []
-    for finding, entry in zip(judged, document(index, judged), strict=True):
+    for finding, entry in zip(ordered, document(index, ordered), strict=True):
         lines += _first_line(entry, _marks(index, finding, notes), screen)
         if finding.where is not None:
             stage = "" if finding.stage is None else f" (stage {finding.stage + 1})"
             lines.append(f"  --> {finding.where}{stage}")
         lines += _help(entry, screen)
-    held = [finding for finding in findings if isinstance(finding, DeviceFinding)]
-    if held:
-        lines += [*([""] if lines else []), *_devices(index, held, notes, screen)]
+    device_findings = [finding for finding in findings if isinstance(finding, DeviceFinding)]
+    if device_findings:
+        lines += [*([""] if lines else []), *_devices(index, device_findings, notes, screen)]
     if notes.numbers:
         lines += ["", *notes.lines(screen.width)]
     return "".join(line + "\n" for line in lines)
@@ -360,14 +358,15 @@ def _devices(
     decided: list[DeviceFinding] = []
     longest = max(len(finding.device) for finding in findings)
     for device in dict.fromkeys(finding.device for finding in findings):
-        own = [one for one in findings if one.device == device]
-        # Of several plans each may say something else; what is said of all of them decides.
-        total = next((one for one in own if one.plan is None), None)
+        own = [finding for finding in findings if finding.device == device]
+        # Of several plans each may say something else; the finding about all of them decides.
+        total = next((finding for finding in own if finding.plan is None), None)
         decided.append(total or own[0])
         answer = decided[-1].answer
         head = f"device {device:<{longest}}  {terminal.pad(screen.style(answer, answer), 9)}"
         blank = " " * len(terminal.visible(head))
-        for sentence in _of_device(index, total, [one for one in own if one is not total], notes):
+        others = [finding for finding in own if finding is not total]
+        for sentence in _of_device(index, total, others, notes):
             lines += screen.wrap(sentence, head, blank)
             head = blank
     named: dict[str, list[str]] = {}
@@ -388,10 +387,10 @@ def _of_device(
     if total:
         yield total.sentence(words)
     same: dict[str, list[str]] = {}
-    for one in own:
-        sentence = one.sentence(words) + _marks(index, one, notes)
+    for finding in own:
+        sentence = finding.sentence(words) + _marks(index, finding, notes)
         # A build of a hundred files says the same a hundred times.
-        same.setdefault(sentence, []).append(str((one.plan or 0) + 1))
+        same.setdefault(sentence, []).append(str((finding.plan or 0) + 1))
     for sentence, numbers in same.items():
         several = "s" * (len(numbers) > 1)
         where = f"invocation{several} {terminal.listing(numbers)}: " if total else ""

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from collections import Counter
+from collections.abc import Sequence
 
 from toolmatrix.documents import Annotated, Count, Evidence, MatrixHead, NonEmpty, TypedDict
 from toolmatrix.facts import evidence as words
+from toolmatrix.facts.index import Index
 from toolmatrix.report import answer, claims, cores, partners, pictures, terminal, variants
+from toolmatrix.report.answer import RequestEntry
+from toolmatrix.report.terminal import Terminal
+from toolmatrix.solve.assemble import Assembly
+from toolmatrix.solve.pairs import Cells, Grid, GridCell
+from toolmatrix.solve.request import Request
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.report.answer import RequestEntry
-    from toolmatrix.report.terminal import Terminal
-    from toolmatrix.solve.assemble import Assembly
-    from toolmatrix.solve.pairs import Cells, Grid, GridCell
-    from toolmatrix.solve.request import Request
 
 GRID = "toolmatrix.grid/1"
 RELEASES = "toolmatrix.releases/1"
@@ -44,7 +43,7 @@ class ReleasesDocument(TypedDict):
 
 
 class CellEntry(TypedDict):
-    """Whether a row and a column go together."""
+    """Whether a row and a column are compatible."""
 
     value: Annotated[str, "yes", "no", "partial", "unknown"]
     evidence: Evidence
@@ -52,7 +51,7 @@ class CellEntry(TypedDict):
 
 
 class RowEntry(TypedDict):
-    """A row of a grid, which stands for one or more releases."""
+    """A row of a grid, for one or more releases."""
 
     row: str
     releases: NonEmpty[str]
@@ -100,7 +99,7 @@ class CellsDocument(TypedDict):
 
 
 class Layout(Value):
-    """A grid ready to print: labels of rows (with the releases each stands for), columns, and cells."""
+    """A grid ready to print: labels of rows (with the releases of each), columns, and cells."""
 
     row_component: str
     column_component: str
@@ -111,21 +110,21 @@ class Layout(Value):
 
 
 def lay_out(
-    assembly: Assembly, found: Grid, rows: str, columns: str, *, everything: bool, brief: bool
+    assembly: Assembly, grid: Grid, rows: str, columns: str, *, everything: bool, brief: bool
 ) -> Layout:
     """Merge the releases of a minor series that say the same; `brief` leaves out columns in which nothing is `yes`."""
-    every = list(range(len(found.columns)))
-    keep = every if everything else _telling(assembly, found, columns, brief=brief)
+    every = list(range(len(grid.columns)))
+    keep = every if everything else _informative(assembly, grid, columns, brief=brief)
     if assembly.header["components"][columns]["scheme"] == "names":
-        keep.sort(key=lambda place: _natural(found.columns[place]))
+        keep.sort(key=lambda position: _natural(grid.columns[position]))
     groups: list[list[str]] = []
     cells: list[tuple[GridCell, ...]] = []
     last = None
     series = _lines(assembly, rows) if assembly.header["components"][rows]["variant_of"] else {}
-    lines = zip(found.rows, found.cells, strict=True)
+    lines = zip(grid.rows, grid.cells, strict=True)
     # Builds of one line stand together, in the order of their releases.
     for release, line in sorted(lines, key=lambda row: series[row[0]]) if series else lines:
-        picked = tuple(line[place] for place in keep)
+        picked = tuple(line[position] for position in keep)
         # Releases that say something else keep a row of their own, or the table would hide it.
         says = series[release][:2] if series else _minor(release), [cell.word for cell in picked]
         if says == last:
@@ -146,38 +145,38 @@ def lay_out(
         row_component=rows,
         column_component=columns,
         rows=tuple((name, tuple(group)) for name, group in zip(named, groups, strict=True)),
-        columns=tuple(found.columns[place] for place in keep),
+        columns=tuple(grid.columns[position] for position in keep),
         cells=tuple(cells),
-        hidden=len(found.columns) - len(keep),
+        hidden=len(grid.columns) - len(keep),
     )
 
 
-def _telling(assembly: Assembly, found: Grid, columns: str, *, brief: bool) -> list[int]:
-    """The columns that facts speak about, of those that their component wants to be shown."""
-    shown = assembly.header["components"][columns].get("grid", "")
-    named = assembly.mask(columns, shown) if shown else -1
+def _informative(assembly: Assembly, grid: Grid, columns: str, *, brief: bool) -> list[int]:
+    """The columns that facts cover, of those that their component wants to be shown."""
+    selector = assembly.header["components"][columns].get("grid", "")
+    named = assembly.mask(columns, selector) if selector else -1
     versions = assembly.component(columns).versions
     return [
-        place
-        for place, name in enumerate(found.columns)
-        # Bit 0 of a mask stands for absence, so that the bit of a release is one further up.
+        position
+        for position, name in enumerate(grid.columns)
+        # Bit 0 of a mask means absence, so the bit of a release is one further up.
         if named >> versions.index(name) + 1 & 1
-        and found.spoken[place]
-        and not (brief and all(line[place].word == "no" for line in found.cells))
+        and grid.spoken[position]
+        and not (brief and all(line[position].word == "no" for line in grid.cells))
     ]
 
 
 def _lines(assembly: Assembly, builds: str) -> dict[str, tuple[int, str, int]]:
     """Where each build stands: by the order of its line, its channel, and its release."""
     index = assembly.index
-    found = {}
+    positions = {}
     order: dict[str, int] = {}
     for name in assembly.component(builds).versions:
         build = variants.build(index, builds, name)
         release = index.scale(build.component).versions.index(build.release)
         line = order.setdefault(build.line, len(order))
-        found[name] = line, build.channel, release
-    return found
+        positions[name] = line, build.channel, release
+    return positions
 
 
 def _minor(release: str) -> str:
@@ -187,17 +186,17 @@ def _minor(release: str) -> str:
 def _natural(name: str) -> list[tuple[int, int, str]]:
     """`sm_90` before `sm_90a` before `sm_100`: numbers inside a name count as numbers."""
     parts = re.split(r"(\d+)", name)
-    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts]
+    return [(1, int(token), "") if token.isdigit() else (0, 0, token) for token in parts]
 
 
-def document(index: Index, request: Request, laid: Layout) -> GridDocument:
+def document(index: Index, request: Request, layout: Layout) -> GridDocument:
     """The grid as JSON values, every cell with evidence and facts."""
     return {
         "schema": GRID,
         "matrix": answer.head(index),
         "request": answer.request_document(request),
-        "rows": laid.row_component,
-        "columns": laid.column_component,
+        "rows": layout.row_component,
+        "columns": layout.column_component,
         "grid": [
             {
                 "row": label,
@@ -208,79 +207,72 @@ def document(index: Index, request: Request, laid: Layout) -> GridDocument:
                         "evidence": cell.evidence,
                         "facts": sorted(index.record(number).id for number in cell.records),
                     }
-                    for name, cell in zip(laid.columns, line, strict=True)
+                    for name, cell in zip(layout.columns, line, strict=True)
                 },
             }
-            for (label, releases), line in zip(laid.rows, laid.cells, strict=True)
+            for (label, releases), line in zip(layout.rows, layout.cells, strict=True)
         ],
     }
 
 
-def text(index: Index, laid: Layout, form: str, screen: Terminal, title: str = "") -> str:
+def text(index: Index, layout: Layout, form: str, screen: Terminal, title: str = "") -> str:
     """The grid as text, csv, md or html; a page has the title."""
     plain = form == "text"
-    corner = "" if plain else f"{laid.row_component} \\ {laid.column_component}"
-    table = [[corner, *laid.columns]]
-    for (label, _), line in zip(laid.rows, laid.cells, strict=True):
-        of = claims.named_as(index, laid.row_component)
+    corner = "" if plain else f"{layout.row_component} \\ {layout.column_component}"
+    table = [[corner, *layout.columns]]
+    for (label, _), line in zip(layout.rows, layout.cells, strict=True):
+        of = claims.named_as(index, layout.row_component)
         name = f"{of} {label}" if plain else label
         table.append([name, *(cell.word for cell in line)])
-    told, notes = _grounds(index, laid)
+    remarks, notes = _grounds(index, layout)
     if not plain:
-        return _in_form(table, form, title, [*told, *notes.lines()])
+        return _in_form(table, form, title, [*remarks, *notes.lines()])
     lines = _blocks(table, screen)
-    return "\n".join([*lines, *told, *notes.lines(screen.width)]) + "\n"
+    return "\n".join([*lines, *remarks, *notes.lines(screen.width)]) + "\n"
 
 
-def _grounds(index: Index, laid: Layout) -> tuple[list[str], claims.Notes]:
+def _grounds(index: Index, layout: Layout) -> tuple[list[str], claims.Notes]:
     """How well the cells are known, what is left out, and the sources."""
-    counts: dict[str, int] = {}
-    sources: dict[str, None] = {}
-    for line in laid.cells:
-        for cell in line:
-            counts[cell.evidence] = counts.get(cell.evidence, 0) + 1
-            sources |= dict.fromkeys(index.record(number).source for number in cell.records)
+    cells = [cell for line in layout.cells for cell in line]
+    counts = Counter(cell.evidence for cell in cells)
     notes = claims.Notes(index)
-    notes.mark(sources)
+    notes.mark(index.record(number).source for cell in cells for number in cell.records)
     known = [f"{counts[word]} {word}" for word in words.WORDS if word in counts]
-    told = ["cells: " + ", ".join(known)]
-    if laid.hidden:
-        told.append(f"{laid.hidden} columns without a `yes` are left out (--all)")
-    return told, notes
+    lines = ["cells: " + ", ".join(known)]
+    if layout.hidden:
+        lines.append(f"{layout.hidden} columns without a `yes` are left out (--all)")
+    return lines, notes
 
 
 def _blocks(table: Sequence[Sequence[str]], screen: Terminal) -> list[str]:
     """The lines of a table, on a narrow terminal block below block of its columns, each with the names of the rows."""
-    widths = [max(len(row[place]) for row in table) for place in range(len(table[0]))]
+    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     blocks: list[list[int]] = []
     room = -1
-    for place, width in enumerate(widths[1:], 1):
+    for column, width in enumerate(widths[1:], 1):
         if not blocks or (screen.wraps and room < width + 2):
             blocks.append([])
             room = screen.width - widths[0]
-        blocks[-1].append(place)
+        blocks[-1].append(column)
         room -= width + 2
     lines = []
     for block in blocks:
         if len(blocks) > 1:
-            told = f"columns {block[0]} to {block[-1]} of {len(table[0]) - 1}"
-            lines.append(screen.style(told, "bold"))
+            heading = f"columns {block[0]} to {block[-1]} of {len(table[0]) - 1}"
+            lines.append(screen.style(heading, "bold"))
         for row in table:
-            words_of = (_cell(row[place], widths[place], screen) for place in (0, *block))
+            words_of = (_cell(row[column], widths[column], screen) for column in (0, *block))
             lines.append("  ".join(words_of).rstrip())
         lines += [""] if len(blocks) > 1 else []
     return lines
 
 
-def _cell(word: str, width: int, screen: Terminal) -> str:
-    padded = word.ljust(width)
-    return screen.style(padded, word) if word in ("yes", "no", "unknown") else padded
+def _cell(text: str, width: int, screen: Terminal) -> str:
+    padded = text.ljust(width)
+    return screen.style(padded, text) if text in ("yes", "no", "unknown") else padded
 
 
 def _csv(table: Sequence[Sequence[str]]) -> str:
-    import csv
-    import io
-
     # By itself the module ends lines as RFC 4180 does, with a carriage return that a pipe would keep.
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(table)
@@ -295,37 +287,29 @@ def markdown(table: Sequence[Sequence[str]]) -> str:
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
-def _in_form(table: Sequence[Sequence[str]], form: str, title: str, told: Sequence[str]) -> str:
-    """A table as csv, md or html, the last two with what is told below it."""
+def _in_form(table: Sequence[Sequence[str]], form: str, title: str, remarks: Sequence[str]) -> str:
+    """A table as csv, md or html, the last two with the notes below it."""
     if form == "csv":
         return _csv(table)
     if form == "md":
-        return markdown(table) + "".join(f"\n{line}\n" for line in told)
-    below = "".join(f"<p>{pictures.html_text(line)}</p>\n" for line in told)
+        return markdown(table) + "".join(f"\n{line}\n" for line in remarks)
+    below = "".join(f"<p>{pictures.html_text(line)}</p>\n" for line in remarks)
     return pictures.html_page(title, pictures.html_grid(table[0][0] or title, table) + below)
-
-
-_FORMS = ("csv", "md", "html")
 
 
 def releases(index: Index, component: str, assembly: Assembly) -> ReleasesDocument:
     """The releases of one component that the request admits as JSON values, newest last."""
-    part = assembly.component(component)
-    asked = assembly.asked.get((assembly.request.targets[0], component), -1)
-    found: list[ListedRelease] = []
-    for place, name in enumerate(part.versions):
-        if asked >> place + 1 & 1:
-            record = index.release(part.releases[place])
-            found.append(
-                {
-                    "release": name,
-                    "date": part.dates[place],
-                    "evidence": record.evidence,
-                    "fact": record.id,
-                }
-            )
+    facts = assembly.component(component)
+    admitted = assembly.asked.get((assembly.request.targets[0], component), -1)
+    rows = zip(facts.versions, facts.dates, facts.releases, strict=True)
+    entries: list[ListedRelease] = [
+        {"release": name, "date": date, "evidence": record.evidence, "fact": record.id}
+        for bit, (name, date, number) in enumerate(rows, 1)
+        if admitted >> bit & 1
+        for record in [index.release(number)]
+    ]
     matrix = answer.head(index)
-    return {"schema": RELEASES, "matrix": matrix, "component": component, "releases": found}
+    return {"schema": RELEASES, "matrix": matrix, "component": component, "releases": entries}
 
 
 def releases_text(document: ReleasesDocument, form: str, title: str = "") -> str:
@@ -333,35 +317,35 @@ def releases_text(document: ReleasesDocument, form: str, title: str = "") -> str
     table = [
         ["release", "date", "evidence", "fact"],
         *(
-            [one["release"], one["date"], one["evidence"], one["fact"]]
-            for one in document["releases"]
+            [release["release"], release["date"], release["evidence"], release["fact"]]
+            for release in document["releases"]
         ),
     ]
-    if form in _FORMS:
+    if form in ("csv", "md", "html"):
         return _in_form(table, form, title, ())
     return "".join(line + "\n" for line in terminal.columns(table))
 
 
 def cells_document(
-    index: Index, request: Request, varied: Sequence[str], found: Sequence[Cells]
+    index: Index, request: Request, varied: Sequence[str], cells: Sequence[Cells]
 ) -> CellsDocument:
     """The cells of a CI matrix: `include` is what a workflow reads, `excluded` what it leaves out and why."""
     include: list[dict[str, str]] = []
     excluded: list[ExcludedCell] = []
-    for part in found:
+    for target_cells in cells:
         include += [
-            dict(zip(varied, names, strict=True)) | {"target": part.target}
-            for names in part.consistent
+            dict(zip(varied, names, strict=True)) | {"target": target_cells.target}
+            for names in target_cells.consistent
         ]
-        for names, core in part.excluded:
-            told = cores.core_document(index, core)
+        for names, core in target_cells.excluded:
+            entry = cores.core_document(index, core)
             excluded.append(
                 {
-                    "cell": dict(zip(varied, names, strict=True)) | {"target": part.target},
+                    "cell": dict(zip(varied, names, strict=True)) | {"target": target_cells.target},
                     # Without a fact it is lines of the request that contradict each other.
-                    "reason": "; ".join(line["text"] for line in told["lines"] if line["facts"])
+                    "reason": "; ".join(line["text"] for line in entry["lines"] if line["facts"])
                     or "the request",
-                    "facts": sorted({fact for line in told["lines"] for fact in line["facts"]}),
+                    "facts": sorted({fact for line in entry["lines"] for fact in line["facts"]}),
                 }
             )
     return {

@@ -39,7 +39,7 @@ class ImportReport(MatrixReport):
     def document(self, subject: str) -> FindingsDocument:
         """Everything as JSON values."""
         document = super().document(subject)
-        document["imports"] = [one.to_json() for one in self.answers]
+        document["imports"] = [answer.to_json() for answer in self.answers]
         return document
 
     def text(self, screen: Terminal) -> str:
@@ -52,7 +52,7 @@ class ImportReport(MatrixReport):
 
     def looked(self) -> str:
         """The numbers of what was looked at."""
-        states = [one.state for one in self.answers]
+        states = [answer.state for answer in self.answers]
         counts = ", ".join(f"{states.count(name)} {name}" for name in dict.fromkeys(states))
         answers = terminal.plural(len(states), "answer")
         return f"installed and used {answers}" + (f": {counts}" if counts else "")
@@ -61,7 +61,7 @@ class ImportReport(MatrixReport):
         return [
             _HEAD,
             *(
-                (f"{one.component} {one.release}", one.python, one.state, " ".join(one.pins))
-                for one in self.answers
+                (f"{row.component} {row.release}", row.python, row.state, " ".join(row.pins))
+                for row in self.answers
             ),
         ]

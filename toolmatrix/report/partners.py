@@ -1,24 +1,20 @@
-"""What goes with a release, as a document and for people: by component, tested before allowed before refused."""
+"""What is compatible with a release, as a document and as text: by component, tested before allowed before refused."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
 from toolmatrix.documents import Annotated, Evidence, HasFrom, MatrixHead, NonEmpty, TypedDict
 from toolmatrix.facts import evidence as words
+from toolmatrix.facts.index import Index
 from toolmatrix.report import answer, claims, terminal, variants
-from toolmatrix.solve.pairs import SAYS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.report.answer import WantedEntry
-    from toolmatrix.report.terminal import Terminal
-    from toolmatrix.solve.pairs import PairFact, Partner, Partners
+from toolmatrix.report.answer import WantedEntry
+from toolmatrix.report.terminal import Terminal
+from toolmatrix.solve.pairs import SAYS, PairFact, Partner, Partners
 
 SCHEMA = "toolmatrix.partners/1"
 _WORDS = {"tested": "yes", "allowed": "yes", "refused": "no", "unknown": "unknown"}
-# So much of each is told unless all is asked for: ranges of releases, of what does not go, sources, names.
+# Limits without `--all`: ranges of releases, of refused ones, sources, names.
 _RANGES, _REFUSED, _SOURCES, _NAMES = 8, 4, 3, 12
 _INDENT = " " * 21
 
@@ -31,7 +27,7 @@ class WayEntry(HasFrom):
 
 
 class SaidEntry(TypedDict):
-    """Releases of which facts say the same, as well known as the word says."""
+    """Releases with the same verdict and evidence."""
 
     says: Annotated[str, SAYS]
     releases: NonEmpty[str]
@@ -40,7 +36,7 @@ class SaidEntry(TypedDict):
 
 
 class PartnerEntry(TypedDict):
-    """The releases of a component by what is said of them."""
+    """The releases of a component by their verdict."""
 
     component: str
     builds_of: str
@@ -49,8 +45,8 @@ class PartnerEntry(TypedDict):
 
 
 class PartnersDocument(TypedDict):
-    """What `toolmatrix what --json` prints: which releases of other components go with those asked about, which do
-    not, and of which nobody speaks.
+    """What `toolmatrix what --json` prints: which releases of other components are compatible with the requested
+    ones, which are not, and which no fact mentions.
     """
 
     schema: Annotated[str, SCHEMA]
@@ -64,37 +60,37 @@ class PartnersDocument(TypedDict):
     unjoined: list[str]
 
 
-def document(index: Index, found: Partners) -> PartnersDocument:
-    """What goes with the releases as JSON values: of each component that a fact joins with them, all releases."""
-    ways = [answer.request_document(request) for request in found.requests]
+def document(index: Index, partners: Partners) -> PartnersDocument:
+    """What is compatible with the releases as JSON values: all releases of each component that a fact joins to them."""
+    requests = [answer.request_document(request) for request in partners.requests]
     heads = index.header["components"]
-    # Of which release a build is, is no question.
-    own = heads[found.component]["variant_of"]
+    # The release of a build is known.
+    own = heads[partners.component]["variant_of"]
     joined = [
         partner
-        for partner in found.partners
+        for partner in partners.partners
         if partner.facts and partner.usable and partner.component != own
     ]
     return {
         "schema": SCHEMA,
         "matrix": answer.head(index),
         # The ways differ in nothing else.
-        "request": answer.wanted_document(found.requests[0]),
+        "request": answer.wanted_document(partners.requests[0]),
         "ways": [
             {
-                "target": way["targets"][0],
-                "from": way["from"],
-                "accelerator": way["accelerator"][way["targets"][0]],
+                "target": request["targets"][0],
+                "from": request["from"],
+                "accelerator": request["accelerator"][request["targets"][0]],
             }
-            for way in ways
+            for request in requests
         ],
-        "component": found.component,
-        "releases": index.scale(found.component).named(found.mask),
-        "needs": [list(names) for names in found.needs],
-        "partners": [_partner(index, partner, found.component) for partner in joined],
+        "component": partners.component,
+        "releases": index.scale(partners.component).named(partners.mask),
+        "needs": [list(names) for names in partners.needs],
+        "partners": [_partner(index, partner, partners.component) for partner in joined],
         "unjoined": [
             partner.component
-            for partner in found.partners
+            for partner in partners.partners
             if not (partner.facts or heads[partner.component]["variant_of"])
         ],
     }
@@ -103,20 +99,20 @@ def document(index: Index, found: Partners) -> PartnersDocument:
 def _partner(index: Index, partner: Partner, subject: str) -> PartnerEntry:
     scale = index.scale(partner.component)
     builds_of = index.header["components"][partner.component]["variant_of"]
-    # Every build requires its own release: the builds of all others would be told as refused.
-    says = [word for word in SAYS if word != "refused" or builds_of != subject]
+    # Every build requires its own release: the builds of all others would be shown as refused.
+    says = [verdict for verdict in SAYS if verdict != "refused" or builds_of != subject]
     return {
         "component": partner.component,
         "builds_of": builds_of,
         "said": [
             {
-                "says": word,
+                "says": verdict,
                 "releases": scale.named(mask),
                 "evidence": evidence,
                 "facts": sorted(cited(index, mask, facts)),
             }
-            for word in says
-            for evidence, mask, facts in partner.by_evidence(word)
+            for verdict in says
+            for evidence, mask, facts in partner.by_evidence(verdict)
         ],
         "unknown": scale.named(partner.unknown),
     }
@@ -124,106 +120,108 @@ def _partner(index: Index, partner: Partner, subject: str) -> PartnerEntry:
 
 def cited(index: Index, mask: int, facts: Iterable[PairFact]) -> set[str]:
     """The ids of the claims by which facts say something of some releases of a partner."""
-    found = set()
-    for said in facts:
-        # A fact about the partner is cited for the releases that are told, one about the subject for its own.
-        own = said.touching & mask if said.touching == said.mask else said.touching
-        told = [cite for cite in index.cites(said.cites) if cite.touches(own)]
-        found |= {index.claim(cite.record).id for cite in told}
-    return found
+    ids = set()
+    for fact in facts:
+        # A fact about the partner is cited for the releases in the mask, one about the subject for its own.
+        own = fact.touching & mask if fact.touching == fact.mask else fact.touching
+        cites = [cite for cite in index.cites(fact.cites) if cite.touches(own)]
+        ids |= {index.claim(cite.record).id for cite in cites}
+    return ids
 
 
-def positive(held: PartnersDocument) -> bool:
-    """True if some release of some component is known to go with what was asked about."""
-    return any(said["says"] != "refused" for part in held["partners"] for said in part["said"])
+def positive(document: PartnersDocument) -> bool:
+    """True if some release of some component is known to be compatible with the requested ones."""
+    return any(map(_is_compatible, document["partners"]))
 
 
 def text(
-    index: Index, held: PartnersDocument, screen: Terminal, *, everything: bool = False
+    index: Index, document: PartnersDocument, screen: Terminal, *, everything: bool = False
 ) -> str:
-    """What goes with the releases for people, by component; what only refuses them, and what is silent, at the end."""
+    """What is compatible with the releases as text, by component; those that only refuse them or have no facts last."""
     notes = claims.Notes(index)
     heads = index.header["components"]
     # What answers leave out is left out here too.
     quiet = {name for name, head in heads.items() if head["hidden"] or head["flag"]}
     quiet = set() if everything else quiet
-    parts = [part for part in held["partners"] if part["component"] not in quiet]
-    shown = [part for part in parts if everything or _goes(part)]
-    blocks = [_lines(index, part, notes, screen, everything=everything) for part in shown]
-    refused = [part for part in parts if part not in shown]
-    silent = [name for name in held["unjoined"] if name not in quiet]
+    partners = [partner for partner in document["partners"] if partner["component"] not in quiet]
+    detailed = [partner for partner in partners if everything or _is_compatible(partner)]
+    blocks = [_lines(index, partner, notes, screen, everything=everything) for partner in detailed]
+    refused = [partner for partner in partners if partner not in detailed]
+    silent = [name for name in document["unjoined"] if name not in quiet]
     return terminal.blocks(
         [
-            _head(index, held, quiet),
+            _head(index, document, quiet),
             *blocks,
-            _rest(refused, silent, screen, everything=everything),
+            _refused_lines(refused, silent, screen, everything=everything),
             notes.lines(screen.width),
         ]
     )
 
 
-def _goes(part: PartnerEntry) -> bool:
-    return any(said["says"] != "refused" for said in part["said"])
+def _is_compatible(partner: PartnerEntry) -> bool:
+    return any(entry["says"] != "refused" for entry in partner["said"])
 
 
-def _head(index: Index, held: PartnersDocument, quiet: Collection[str]) -> list[str]:
-    component = held["component"]
+def _head(index: Index, document: PartnersDocument, quiet: Collection[str]) -> list[str]:
+    component = document["component"]
     named = claims.named_as(index, component)
-    of = claims.ranged(index, component, held["releases"]) or "of any release"
+    of = claims.ranged(index, component, document["releases"]) or "of any release"
     if named != component:
-        of = ranges(index, component, held["releases"])
-    ways = zip(
-        *((way["target"], way["from"], way["accelerator"]) for way in held["ways"]), strict=True
+        of = ranges(index, component, document["releases"])
+    target, source, accelerator = (
+        terminal.listing([*dict.fromkeys(way[key] for way in document["ways"])], "or")
+        for key in ("target", "from", "accelerator")
     )
-    target, source, accelerator = (terminal.listing([*dict.fromkeys(way)], "or") for way in ways)
     lines = [f"{named} {of} on {target}, from {source}, accelerator {accelerator}"]
     needs = [
         terminal.listing(names, "or")
-        for names in held["needs"]
+        for names in document["needs"]
         if not any(name in quiet or name != claims.named_as(index, name) for name in names)
     ]
     return [*lines, f"needs {', '.join(needs)}"] if needs else lines
 
 
 def _lines(
-    index: Index, part: PartnerEntry, notes: claims.Notes, screen: Terminal, *, everything: bool
+    index: Index, partner: PartnerEntry, notes: claims.Notes, screen: Terminal, *, everything: bool
 ) -> list[str]:
-    lines = [f"{part['builds_of']}, its builds" if part["builds_of"] else part["component"]]
-    for said in _merged(part):
-        told = ranges(index, part["component"], said["releases"])
-        most = _REFUSED if said["says"] == "refused" else _RANGES
-        sources = dict.fromkeys(index.record(index.number(fact)).source for fact in said["facts"])
+    component, of = partner["component"], partner["builds_of"]
+    lines = [f"builds of {of}" if of else component]
+    for entry in _merged(partner):
+        releases = ranges(index, component, entry["releases"])
+        most = _REFUSED if entry["says"] == "refused" else _RANGES
+        sources = dict.fromkeys(notes.sources(entry["facts"]))
         # The releases of a family rest on as many tables: the rest of the sources is in the document.
         marks = notes.mark(list(sources)[: None if everything else _SOURCES])
-        word = screen.style(said["says"].ljust(8), _WORDS[said["says"]])
-        shown = told if everything else few(told, most)
-        lines += screen.wrap(f"{shown} {marks}", f"  {word} {said['evidence']:9} ", _INDENT)
-    if part["unknown"]:
-        told = ranges(index, part["component"], part["unknown"])
-        word = screen.style("unknown".ljust(18), "unknown")
-        lines += screen.wrap(told if everything else few(told, _REFUSED), f"  {word} ", _INDENT)
+        label = screen.style(entry["says"].ljust(8), _WORDS[entry["says"]])
+        text = releases if everything else few(releases, most)
+        lines += screen.wrap(f"{text} {marks}", f"  {label} {entry['evidence']:9} ", _INDENT)
+    if partner["unknown"]:
+        releases = ranges(index, component, partner["unknown"])
+        label = screen.style("unknown".ljust(18), "unknown")
+        text = releases if everything else few(releases, _REFUSED)
+        lines += screen.wrap(text, f"  {label} ", _INDENT)
     return lines
 
 
-def _merged(part: PartnerEntry) -> Iterator[SaidEntry]:
-    """What is said of a component, all that is refused in one line, which is worth its weakest fact."""
-    yield from (said for said in part["said"] if said["says"] != "refused")
-    # Which of the facts refuses which release helps nobody who looks for what goes.
-    refused = [said for said in part["said"] if said["says"] == "refused"]
+def _merged(partner: PartnerEntry) -> Iterator[SaidEntry]:
+    """The entries of a component; all refused releases are one entry with the weakest evidence."""
+    yield from (entry for entry in partner["said"] if entry["says"] != "refused")
+    # Which fact refuses which release does not help in the search for compatible ones.
+    refused = [entry for entry in partner["said"] if entry["says"] == "refused"]
     if refused:
         yield {
             "says": "refused",
-            "releases": [name for said in refused for name in said["releases"]],
-            "evidence": words.weakest(said["evidence"] for said in refused),
-            "facts": [fact for said in refused for fact in said["facts"]],
+            "releases": [name for entry in refused for name in entry["releases"]],
+            "evidence": words.weakest(entry["evidence"] for entry in refused),
+            "facts": [fact for entry in refused for fact in entry["facts"]],
         }
 
 
-def few(told: str, most: int) -> str:
+def few(text: str, most: int) -> str:
     """At most so many ranges of releases, and how many more there are."""
-    ranges = told.split(", ")
+    ranges = text.split(", ")
     if len(ranges) <= most:
-        return told
+        return text
     return f"{', '.join(ranges[:most])} and {len(ranges) - most} more"
 
 
@@ -231,10 +229,10 @@ def ranges(index: Index, component: str, names: Sequence[str]) -> str:
     """Releases as ranges; builds by their line, with the releases that are published in it."""
     of = index.header["components"][component]["variant_of"]
     if not of:
-        told = claims.ranged(index, component, names)
+        merged = claims.ranged(index, component, names)
         names_only = index.header["components"][component]["scheme"] == "names"
         # The last of them are those that an answer would rather have.
-        return ", ".join(reversed(names)) if names_only else told or "any release"
+        return ", ".join(reversed(names)) if names_only else merged or "any release"
     by_line: dict[str, list[str]] = {}
     for name in names:
         build = variants.build(index, component, name)
@@ -242,23 +240,23 @@ def ranges(index: Index, component: str, names: Sequence[str]) -> str:
         line = build.line if default else f"{build.line} ({build.channel})"
         by_line.setdefault(line, []).append(build.release)
     return ", ".join(
-        # `few` tells ranges apart by their commas: within those of one line there is to be none.
+        # `few` splits ranges at commas, so those of one line must not contain any.
         f"{line} of {claims.ranged(index, of, releases) or 'any release'}".replace(", ", " ")
         for line, releases in by_line.items()
     )
 
 
-def _rest(
+def _refused_lines(
     refused: Sequence[PartnerEntry], silent: Sequence[str], screen: Terminal, *, everything: bool
 ) -> list[str]:
     lines = []
     if refused:
-        told = ", ".join(
-            f"builds of {part['builds_of']}" if part["builds_of"] else part["component"]
-            for part in refused
+        names = ", ".join(
+            f"builds of {partner['builds_of']}" if partner["builds_of"] else partner["component"]
+            for partner in refused
         )
-        lines += screen.wrap(f"no fact allows it with any of {told}")
+        lines += screen.wrap(f"no fact allows it with {names}")
     if silent:
-        told = ", ".join(silent) if everything else terminal.some(silent, _NAMES)
-        lines += screen.wrap(f"no fact joins it with {told}")
+        names = ", ".join(silent) if everything else terminal.some(silent, _NAMES)
+        lines += screen.wrap(f"no fact joins it with {names}")
     return lines

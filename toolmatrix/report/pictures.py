@@ -1,18 +1,16 @@
 """What a command prints as a picture (`svg`), a page (`html`) or a part of a pull request (`md`): a title and a text.
 
-Pictures and pages are light or dark as their reader is, hold all they need and ask nobody for anything. Tables of a
+Pictures and pages are light or dark as their reader is, are complete and load nothing. Tables of a
 page are cards below each other on a phone.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
 
 from toolmatrix.report.terminal import Terminal, printable, visible
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 SCREEN = Terminal(colour=True, width=100, wraps=True)
 """The terminal that is drawn."""
@@ -40,18 +38,16 @@ _LINK = re.compile(r"(https://[^\s<>\"')]+[^\s<>\"').,;])")
 
 def svg(title: str, text: str) -> str:
     """A card with the text as a terminal shows it."""
-    from html import escape
-
     lines = ([f"\x1b[1m$ {title}\x1b[0m"] if title else []) + text.rstrip("\n").split("\n")
     columns = max(len(visible(line)) for line in lines)
     width, height = columns * _WIDE + 2 * _EDGE, len(lines) * _HIGH + 2 * _EDGE
-    drawn = []
-    for place, line in enumerate(lines):
+    elements = []
+    for row, line in enumerate(lines):
         if plain := visible(line):
-            at = f'x="{_EDGE}" y="{_EDGE + (place + 0.7) * _HIGH:g}"'
+            at = f'x="{_EDGE}" y="{_EDGE + (row + 0.7) * _HIGH:g}"'
             fit = f'textLength="{len(plain) * _WIDE:.1f}" lengthAdjust="spacingAndGlyphs"'
-            drawn.append(f"<text {at} {fit}>{_spans(line, 'tspan', escape)}</text>\n")
-    # A list of letters has no place in a title.
+            elements.append(f"<text {at} {fit}>{_spans(line, 'tspan', escape)}</text>\n")
+    # A title is one line of plain text.
     named = escape(title or visible(lines[0]))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}"'
@@ -59,19 +55,18 @@ def svg(title: str, text: str) -> str:
         f"<style>text{{font:{_SIZE}px {_FONT};fill:var(--plain);white-space:pre}}\n"
         f"{colours('fill')}rect{{fill:var(--back);stroke:var(--edge)}}</style>\n"
         f'<rect x="0.5" y="0.5" width="{width - 1:g}" height="{height - 1:g}" rx="8"/>\n'
-        f"{''.join(drawn)}</svg>\n"
+        f"{''.join(elements)}</svg>\n"
     )
 
 
 def html(title: str, text: str) -> str:
     """A page with the text, in which addresses are links."""
-    from html import escape
 
-    def linked(told: str) -> str:
+    def linked(plain: str) -> str:
         # Every other part is an address.
-        parts = map(escape, _LINK.split(told))
-        ways = (f'<a href="{part}">{part}</a>' if at % 2 else part for at, part in enumerate(parts))
-        return "".join(ways)
+        parts = map(escape, _LINK.split(plain))
+        links = (f'<a href="{url}">{url}</a>' if at % 2 else url for at, url in enumerate(parts))
+        return "".join(links)
 
     named = escape(title or "toolmatrix")
     style = (
@@ -80,12 +75,12 @@ def html(title: str, text: str) -> str:
         f"pre{{font-family:{_FONT};font-size:min(.9rem,2.2vw + .4rem);line-height:1.45;overflow-x:auto}}\n"
         "@media print{body{margin:0}pre{white-space:pre-wrap}}"
     )
-    told = _spans(text, "span", linked)
-    return page(named, style, f"<main><h1>{named}</h1>\n<pre>{told}</pre></main>")
+    spans = _spans(text, "span", linked)
+    return page(named, style, f"<main><h1>{named}</h1>\n<pre>{spans}</pre></main>")
 
 
 def page(title: str, style: str, body: str) -> str:
-    """A page that holds all it needs and asks nobody for anything; its title and body are HTML already."""
+    """A complete page that loads nothing; its title and body are HTML already."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
@@ -97,10 +92,10 @@ def page(title: str, style: str, body: str) -> str:
 def markdown(title: str, text: str) -> str:
     """A block of text that no letter in it ends."""
     plain = "\n".join(visible(line) for line in text.rstrip("\n").split("\n"))
-    told = f"$ {title}\n{plain}" if title else plain
-    longest = max((len(run) for run in re.findall("`+", told)), default=0)
+    block = f"$ {title}\n{plain}" if title else plain
+    longest = max((len(run) for run in re.findall("`+", block)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}console\n{told}\n{fence}\n"
+    return f"{fence}console\n{block}\n{fence}\n"
 
 
 FORMS: Mapping[str, Callable[[str, str], str]] = {"md": markdown, "html": html, "svg": svg}
@@ -110,13 +105,13 @@ FORMS: Mapping[str, Callable[[str, str], str]] = {"md": markdown, "html": html, 
 def _spans(text: str, tag: str, escape: Callable[[str], str]) -> str:
     # Text of strangers went through `printable`, so that every escape is one of `style`.
     first, *rest = text.split("\x1b[")
-    found = [escape(first)]
+    spans = [escape(first)]
     for piece in rest:
         codes, _, words = piece.partition("m")
         names = [_CLASSES[code] for code in codes.split(";") if code in _CLASSES]
-        told = escape(words)
-        found.append(f'<{tag} class="{" ".join(names)}">{told}</{tag}>' if names else told)
-    return "".join(found)
+        escaped = escape(words)
+        spans.append(f'<{tag} class="{" ".join(names)}">{escaped}</{tag}>' if names else escaped)
+    return "".join(spans)
 
 
 def colours(what: str) -> str:
@@ -169,20 +164,18 @@ def html_text(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    from html import escape
-
     return escape(printable(text))
 
 
 def html_cards(name: str, columns: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> str:
     """A table of rows, each with its class and its cells in HTML, which on a phone are cards below each other."""
-    head = "".join(f'<th scope="col">{html_text(one)}</th>' for one in columns)
+    head = "".join(f'<th scope="col">{html_text(column)}</th>' for column in columns)
     lines = []
     for kind, cells in rows:
-        told = zip(columns, cells, strict=True)
+        labelled = zip(columns, cells, strict=True)
         parts = "".join(
-            f'<td data-label="{_plain(one)}"><span>{cell}</span></td>' if cell else "<td></td>"
-            for one, cell in told
+            f'<td data-label="{_plain(column)}"><span>{cell}</span></td>' if cell else "<td></td>"
+            for column, cell in labelled
         )
         lines.append(f'<tr class="{kind}">{parts}</tr>\n')
     return (

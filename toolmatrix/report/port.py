@@ -5,25 +5,22 @@ The question of a porting investigation is whether two environments are the same
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from toolmatrix.documents import Annotated, Count, Evidence, HasFrom, NonEmpty, Pair, TypedDict
+from toolmatrix.facts.index import Index
 from toolmatrix.facts.records import ClaimRecord, ReleaseRecord, RowRecord
 from toolmatrix.lock import compare
+from toolmatrix.lock.compare import LockedValue
+from toolmatrix.lock.model import Lock, LockedTarget
 from toolmatrix.report import claims, terminal
+from toolmatrix.report.claims import Notes
+from toolmatrix.report.differences import LockMatrix
+from toolmatrix.report.terminal import Terminal
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from toolmatrix.facts.index import Index
-    from toolmatrix.lock.compare import LockedValue
-    from toolmatrix.lock.model import Lock, LockedTarget
-    from toolmatrix.report.claims import Notes
-    from toolmatrix.report.differences import LockMatrix
-    from toolmatrix.report.terminal import Terminal
-
-    Row = tuple[tuple[str, ...], str]
-    """Cells, and the prose beside them."""
+Row = tuple[tuple[str, ...], str]
+"""Cells, and the prose beside them."""
 
 SCHEMA = "toolmatrix.port/1"
 _KINDS = ("equal", "different", "only")
@@ -44,7 +41,7 @@ class PortedTarget(HasFrom):
 
 
 class PortedValue(TypedDict):
-    """What a target holds of a component."""
+    """The value of a component on a target."""
 
     target: str
     value: str
@@ -62,7 +59,7 @@ class AbsentEntry(TypedDict):
 
 
 class PortedComponent(TypedDict):
-    """A component, and what each target holds of it."""
+    """A component with its value on each target."""
 
     component: str
     kind: Annotated[str, "equal", "different", "only"]
@@ -83,7 +80,7 @@ class PortedFlag(TypedDict):
 
 
 class PortDocument(TypedDict):
-    """What `toolmatrix diff --json` prints of two targets. `held` has what each holds, `absent` why one has none."""
+    """What `toolmatrix diff --json` prints of two targets. `held` has the value of each, `absent` why one has none."""
 
     schema: Annotated[str, SCHEMA]
     targets: Pair[PortedTarget]
@@ -93,7 +90,7 @@ class PortDocument(TypedDict):
 
 
 class Side(Value):
-    """One of the two targets: its name, its lock, and what the lock holds of it."""
+    """One of the two targets: its name, its lock, and its entry in the lock."""
 
     name: str
     path: str
@@ -101,18 +98,18 @@ class Side(Value):
     target: LockedTarget
 
 
-def document(index: Index, one: Side, other: Side) -> PortDocument:
+def document(index: Index, first: Side, second: Side) -> PortDocument:
     """The comparison as JSON values."""
-    held = [(side, compare.components(side.target)) for side in (one, other)]
-    known = {name for _, part in held for name in part}
+    sides = [(side, compare.components(side.target)) for side in (first, second)]
+    known = {name for _, values in sides for name in values}
     # A lock may hold components that the matrix no longer knows.
     order = [name for name in index.header["components"] if name in known]
     components = [
-        _component(index, name, [(side, part.get(name)) for side, part in held])
+        _component(index, name, [(side, values.get(name)) for side, values in sides])
         for name in (*order, *sorted(known.difference(order)))
     ]
-    flags = [*_own_flags(index, one, other), *_own_flags(index, other, one)]
-    kinds = [part["kind"] for part in components]
+    flags = [*_own_flags(index, first, second), *_own_flags(index, second, first)]
+    kinds = [component["kind"] for component in components]
     return {
         "schema": SCHEMA,
         "targets": [
@@ -124,7 +121,7 @@ def document(index: Index, one: Side, other: Side) -> PortDocument:
                 "from": side.target.from_,
                 "matrix": {"digest": side.lock.matrix_digest, "date": side.lock.matrix_date},
             }
-            for side in (one, other)
+            for side in (first, second)
         ],
         "components": components,
         "flags": flags,
@@ -138,49 +135,49 @@ def differs(document: PortDocument) -> bool:
 
 
 def _component(
-    index: Index, name: str, held: list[tuple[Side, LockedValue | None]]
+    index: Index, name: str, sides: list[tuple[Side, LockedValue | None]]
 ) -> PortedComponent:
-    values = [part.value for _, part in held if part is not None]
+    values = [locked.value for _, locked in sides if locked is not None]
     return {
         "component": name,
         "kind": "only" if len(values) == 1 else "equal" if values[0] == values[1] else "different",
         "held": [
-            _side_document(index, side, name, part) for side, part in held if part is not None
+            _side_document(index, side, name, value) for side, value in sides if value is not None
         ],
         "absent": [
             {"target": side.name, "why": _absence(index, side.target, name)}
-            for side, part in held
-            if part is None
+            for side, locked in sides
+            if locked is None
         ],
     }
 
 
-def _side_document(index: Index, side: Side, name: str, held: LockedValue) -> PortedValue:
-    record = claims.carrier(index, held.facts, held.evidence)
+def _side_document(index: Index, side: Side, name: str, locked: LockedValue) -> PortedValue:
+    record = claims.carrier(index, locked.facts, locked.evidence)
     return {
         "target": side.name,
-        "value": held.value,
-        "evidence": held.evidence,
-        "facts": list(held.facts),
-        "why": claims.locked_reason(record, side.target, name, held.value) if record else "",
+        "value": locked.value,
+        "evidence": locked.evidence,
+        "facts": list(locked.facts),
+        "why": claims.locked_reason(record, side.target, name, locked.value) if record else "",
         "source": index.source(record.source).at if record else None,
     }
 
 
 def _absence(index: Index, target: LockedTarget, name: str) -> str:
-    part = index.header["components"].get(name)
+    head = index.header["components"].get(name)
     # A missing accelerator is the reason of all that lies under its toolkit, so it is named first.
-    if part and part["accelerators"] and target.accelerator not in part["accelerators"]:
+    if head and head["accelerators"] and target.accelerator not in head["accelerators"]:
         return f"accelerator {target.accelerator}"
-    if part and part["under"] and part["under"] not in target.components:
-        return f"no {part['under']} there"
-    return "nothing there needs it"
+    if head and head["under"] and head["under"] not in target.components:
+        return f"no {head['under']} there"
+    return "not needed there"
 
 
 def _own_flags(index: Index, side: Side, other: Side) -> Iterator[PortedFlag]:
     """The flags that only one side has, each with the lists it stands in and the fact behind it."""
     for flag, lists in compare.own_flags(side.target.flags, other.target.flags).items():
-        facts, evidence, name = _behind(index, side.target, flag)
+        facts, evidence, name = _flag_grounds(index, side.target, flag)
         record = claims.carrier(index, facts, evidence)
         yield {
             "flag": flag,
@@ -195,8 +192,8 @@ def _own_flags(index: Index, side: Side, other: Side) -> Iterator[PortedFlag]:
         }
 
 
-def _behind(index: Index, target: LockedTarget, flag: str) -> tuple[list[str], str, str]:
-    """The facts of a flag, its evidence and the release it stands for: the flag itself, or a codegen arch."""
+def _flag_grounds(index: Index, target: LockedTarget, flag: str) -> tuple[list[str], str, str]:
+    """The facts of a flag, its evidence and the release that it names: the flag itself, or a codegen arch."""
     # nvcc hands flags to the host compiler by -Xcompiler; facts name them without it.
     bare = flag.removeprefix("-Xcompiler=")
     facts = []
@@ -207,9 +204,9 @@ def _behind(index: Index, target: LockedTarget, flag: str) -> tuple[list[str], s
         if of_claim or (isinstance(record, ReleaseRecord) and record.selector == bare):
             facts.append(fact)
     if not facts:
-        for name, part in target.archs.items():
+        for name, arch in target.archs.items():
             if bare.endswith(f"={name}"):
-                return [*part.facts], part.evidence, name
+                return [*arch.facts], arch.evidence, name
     return facts, "", bare
 
 
@@ -217,18 +214,18 @@ def text(document: PortDocument, notes: Notes, screen: Terminal) -> str:
     """The comparison for people: grouped, each line with its evidence, why, and a note."""
     sides = document["targets"]
     equal, different, only = (
-        [part for part in document["components"] if part["kind"] == kind] for kind in _KINDS
+        [flag for flag in document["components"] if flag["kind"] == kind] for kind in _KINDS
     )
     mine = {
-        side["name"]: [part for part in only if part["held"][0]["target"] == side["name"]]
+        side["name"]: [entry for entry in only if entry["held"][0]["target"] == side["name"]]
         for side in sides
     }
     flags = (
         (
-            (part["target"], part["flag"], " ".join(part["lists"]), part["evidence"] or ""),
-            _why(part, notes),
+            (flag["target"], flag["flag"], " ".join(flag["lists"]), flag["evidence"] or ""),
+            _why(flag, notes),
         )
-        for part in document["flags"]
+        for flag in document["flags"]
     )
     tables = {"different": _different(different, notes)}
     tables |= {f"only on {name}": _only(parts, notes) for name, parts in mine.items()}
@@ -249,46 +246,46 @@ def text(document: PortDocument, notes: Notes, screen: Terminal) -> str:
 
 
 def _heading(sides: list[PortedTarget]) -> str:
-    one, other = sides
-    parts = [f"{one['name']} -> {other['name']}"]
+    first, second = sides
+    parts = [f"{first['name']} -> {second['name']}"]
     for name in ("platform", "accelerator", "from"):
-        changed = f" -> {other[name]}" if one[name] != other[name] else ""
-        parts.append(f"{name} {one[name]}{changed}")
+        changed = f" -> {second[name]}" if first[name] != second[name] else ""
+        parts.append(f"{name} {first[name]}{changed}")
     return ", ".join(parts)
 
 
 def _equal(parts: list[PortedComponent], screen: Terminal) -> list[str]:
-    # All in one paragraph: what is equal is read only by who looks for something that is missing below.
+    # One paragraph: equal components matter only to a reader who misses one below.
     names = []
-    for part in parts:
-        one, other = part["held"]
-        name = f"{part['component']} {one['value']}"
-        if one["evidence"] != other["evidence"]:
-            name += f" ({one['evidence']}, on {other['target']} {other['evidence']})"
+    for component in parts:
+        first, second = component["held"]
+        name = f"{component['component']} {first['value']}"
+        if first["evidence"] != second["evidence"]:
+            name += f" ({first['evidence']}, on {second['target']} {second['evidence']})"
         names.append(name)
     return screen.wrap(", ".join(names), first="  ") if names else []
 
 
 def _different(parts: list[PortedComponent], notes: Notes) -> Iterator[Row]:
-    for part in parts:
-        for place, held in enumerate(part["held"]):
+    for component in parts:
+        for position, entry in enumerate(component["held"]):
             # The component is named on the first of its two lines.
-            name = "" if place else part["component"]
-            yield (name, held["target"], held["value"], held["evidence"]), _why(held, notes)
+            name = "" if position else component["component"]
+            yield (name, entry["target"], entry["value"], entry["evidence"]), _why(entry, notes)
 
 
 def _only(parts: list[PortedComponent], notes: Notes) -> Iterator[Row]:
-    for part in parts:
-        (held,), (absent,) = part["held"], part["absent"]
-        why = f"{_why(held, notes)}; {absent['target']}: {absent['why']}".removeprefix("; ")
-        yield (part["component"], held["value"], held["evidence"]), why
+    for component in parts:
+        (entry,), (absent,) = component["held"], component["absent"]
+        why = f"{_why(entry, notes)}; {absent['target']}: {absent['why']}".removeprefix("; ")
+        yield (component["component"], entry["value"], entry["evidence"]), why
 
 
-def _why(part: PortedValue | PortedFlag, notes: Notes) -> str:
-    # The name of the component or flag stands before its reason already.
-    named = part.get("value", part.get("flag", ""))
-    mark = notes.carrier(part["facts"], part["evidence"] or "")
-    return f"{part['why'].removeprefix(f'{named} ')} {mark}".strip()
+def _why(entry: PortedValue | PortedFlag, notes: Notes) -> str:
+    # The line begins with the name of the component or flag already.
+    named = entry.get("value", entry.get("flag", ""))
+    mark = notes.carrier(entry["facts"], entry["evidence"] or "")
+    return f"{entry['why'].removeprefix(f'{named} ')} {mark}".strip()
 
 
 def _aligned(rows: Iterable[Row], screen: Terminal) -> list[str]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from toolmatrix.solve.worlds import Outside
 
 SCHEMA = "toolmatrix.conflict/1"
-NO_REPAIR = "no one or two changes make it possible"
+NO_REPAIR = "changing one or two of the requirements is not enough"
 # So many lines of the derivation of one core are printed; --depth shows the rest.
 _LIMIT = 12
 
@@ -71,7 +71,7 @@ class OutsideEntry(TypedDict):
 
 
 class RequestChange(HasFrom):
-    """A part of the request and what takes its place."""
+    """A part of the request and its replacement."""
 
     to: str | None
 
@@ -145,15 +145,15 @@ def document(
         "request": answer.request_document(refusal.request),
         "cores": [*(cores.core_document(index, core) for core in refusal.cores), *soft],
         "outside": [
-            {"component": part.component, "first": part.first, "text": _outside(part)}
-            for part in refusal.outside
+            {"component": outside.component, "first": outside.first, "text": _outside(outside)}
+            for outside in refusal.outside
         ],
         "repairs": [_repair(index, repair, carried=carried, answers=answers) for repair in repairs],
     }
 
 
 def _repair(index: Index, repair: Repair, *, carried: Sequence[str], answers: bool) -> RepairEntry:
-    made: RepairEntry = {
+    entry: RepairEntry = {
         "change": [
             {"from": old.text, "to": new.text if new else None} for old, new in repair.changes
         ],
@@ -164,8 +164,8 @@ def _repair(index: Index, repair: Repair, *, carried: Sequence[str], answers: bo
     }
     # Text does not show them, and they take a tenth of the time of a refusal.
     if answers:
-        made["resolution"] = answer.document(index, repair.resolution)
-    return made
+        entry["resolution"] = answer.document(index, repair.resolution)
+    return entry
 
 
 def counted(document: ConflictDocument) -> str:
@@ -177,7 +177,7 @@ def counted(document: ConflictDocument) -> str:
 
 
 def reasons(parts: Sequence[CoreEntry], notes: Notes, *, several: bool) -> list[DerivedReason]:
-    """The cores of a refusal as they are told: lines with evidence and the numbers of their sources, and a conclusion.
+    """The cores of a refusal as printed: lines with evidence and the numbers of their sources, and a conclusion.
 
     `several` targets are named in each line.
     """
@@ -192,7 +192,7 @@ def reasons(parts: Sequence[CoreEntry], notes: Notes, *, several: bool) -> list[
                     "facts": line["facts"],
                     "notes": notes.numbered(notes.sources(line["facts"])),
                 }
-                for line in _shown_lines(core, several=several)
+                for line in _visible_lines(core, several=several)
             ],
             "conclusion": _conclusion(core),
         }
@@ -208,33 +208,33 @@ def text(
     parts = [_headline(document, screen)]
     for number, core in enumerate(document["cores"], 1):
         parts.append(_derivation(number, core, notes, screen, several=several, depth=depth))
-    ways = ["to allow it (each of these was solved)"]
+    repairs = ["to allow it (each of these was solved)"]
     for repair in document["repairs"]:
         change = f"{repair['text']} (weakest evidence: {repair['evidence']})"
         # A command is never broken: it is there to be copied.
-        ways += [*screen.wrap(change, first="  "), f"    {repair['command']}"]
+        repairs += [*screen.wrap(change, first="  "), f"    {repair['command']}"]
     if not document["repairs"]:
-        ways = [NO_REPAIR]
-    return terminal.blocks([*parts, ways, notes.lines(screen.width)])
+        repairs = [NO_REPAIR]
+    return terminal.blocks([*parts, repairs, notes.lines(screen.width)])
 
 
-def _outside(part: Outside) -> str:
-    return f"releases of {part.component} before {part.first} may fit, but the matrix knows none of them"
+def _outside(outside: Outside) -> str:
+    return f"releases of {outside.component} before {outside.first} may fit, but the matrix knows none of them"
 
 
 def _headline(document: ConflictDocument, screen: Terminal) -> list[str]:
-    word = "unknown" if document["outside"] else "no"
-    told = [screen.wrap(f"cannot say: {part['text']}  TM120") for part in document["outside"]]
-    return [screen.style(word, word) + counted(document), *chain.from_iterable(told)]
+    verdict = "unknown" if document["outside"] else "no"
+    lines = [screen.wrap(f"cannot say: {entry['text']}  TM120") for entry in document["outside"]]
+    return [screen.style(verdict, verdict) + counted(document), *chain.from_iterable(lines)]
 
 
 def allowed_text(document: ResolutionDocument, notes: Notes, screen: Terminal) -> str:
     """The answer of `why-not` when nothing forbids the request, from the resolution that it writes."""
-    word = "yes" if document["allowed"] else "unknown"
-    parts = [[screen.style(word, word) + allowed_headline(document)]]
+    verdict = "yes" if document["allowed"] else "unknown"
+    parts = [[screen.style(verdict, verdict) + allowed_headline(document)]]
     if not document["allowed"]:
-        parts += [[part["text"]] for part in document["unread"]]
-        parts += [[one["text"]] for one in document["caveats"] if one["kind"] == "to-bring"]
+        parts += [[unread["text"]] for unread in document["unread"]]
+        parts += [[note["text"]] for note in document["caveats"] if note["kind"] == "to-bring"]
     for number, core in enumerate(document["untested"], 1):
         parts.append(_derivation(number, core, notes, screen))
     return terminal.blocks([*parts, notes.lines(screen.width)])
@@ -242,10 +242,10 @@ def allowed_text(document: ResolutionDocument, notes: Notes, screen: Terminal) -
 
 def allowed_headline(document: ResolutionDocument) -> str:
     """The rest of a sentence that begins with "yes" or "unknown": nothing forbids the request."""
-    asked = " ".join([*document["request"]["wanted"], *document["request"]["with"]])
+    request = " ".join([*document["request"]["wanted"], *document["request"]["with"]])
     if document["allowed"]:
-        return f": nothing forbids `{asked}`"
-    return f": `{asked}` is not forbidden, but no source confirms it  TM120"
+        return f": nothing forbids `{request}`"
+    return f": `{request}` is not forbidden, but no source confirms it  TM120"
 
 
 def _derivation(
@@ -258,26 +258,26 @@ def _derivation(
     depth: int | None = None,
 ) -> list[str]:
     """One core as prose; `several` targets are named in each line, and any `depth` shows all lines."""
-    lines = [_line(line, notes, several=several) for line in _shown_lines(core, several=several)]
-    shown = lines if depth is not None else lines[:_LIMIT]
-    sentences = [f"{'and ' if place else 'Because '}{line}" for place, line in enumerate(shown)]
+    lines = [_line(line, notes, several=several) for line in _visible_lines(core, several=several)]
+    visible = lines if depth is not None else lines[:_LIMIT]
+    sentences = [f"{'and ' if above else 'Because '}{line}" for above, line in enumerate(visible)]
     # The conclusion ends the sentence that began with "Because".
     sentences[-1] += ","
-    if len(shown) < len(lines):
-        rest = terminal.plural(len(lines) - len(shown), "more line")
+    if len(visible) < len(lines):
+        rest = terminal.plural(len(lines) - len(visible), "more line")
         sentences.append(f"... and {rest} (--depth)")
     sentences.append(_conclusion(core))
     prefix = f"{number}. {core['kind']}  "
     indent = " " * len(prefix)
-    found: list[str] = []
+    paragraph: list[str] = []
     for sentence in sentences:
-        first = indent if found else prefix
-        found += screen.wrap(sentence, first, indent + "  ")
-    found[-1] += f"  {_code(core)}"
-    return found
+        first = indent if paragraph else prefix
+        paragraph += screen.wrap(sentence, first, indent + "  ")
+    paragraph[-1] += f"  {_code(core)}"
+    return paragraph
 
 
-def _shown_lines(core: CoreEntry, *, several: bool) -> list[CoreLineEntry]:
+def _visible_lines(core: CoreEntry, *, several: bool) -> list[CoreLineEntry]:
     # A default says little where there is one target, unless hardly anything else is left to say.
     every = several or len(core["lines"]) <= 2
     return [line for line in core["lines"] if every or not line["default"]]

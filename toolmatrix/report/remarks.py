@@ -1,7 +1,7 @@
-"""What is said with an answer: its caveats, newer releases that facts refuse, other ways to get it, images built of it.
+"""Remarks on an answer: its caveats, newer releases that facts refuse, other ways to get it, images built of it.
 
-Caveats keep an answer from being taken for more: what an option did not do, what nobody tested or knows. An image that
-was built says that it was made, with these versions on this distribution, and nothing of any other.
+Caveats keep an answer from being taken for more: what an option did not do, what is untested or unknown. An image that
+was built proves these versions on this distribution, and no other.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class OtherWay(HasFrom):
 
 
 class FullyKnown(TypedDict):
-    """Where the answer rests on what nobody read: the newest release of which everything is known, and the command
+    """Where the answer rests on unread statements: the newest release of which everything is known, and the command
     that answers it.
     """
 
@@ -127,7 +127,7 @@ class FullyKnown(TypedDict):
 
 
 class Remarks(TypedDict):
-    """What is said with an answer: a key is left out where there is nothing to say."""
+    """Remarks on an answer: a key is left out where it would be empty."""
 
     skipped: NotRequired[list[SkippedEntry]]
     """Newer releases of what was asked for that were not taken, and the fact that refuses them, or what no source
@@ -136,16 +136,16 @@ class Remarks(TypedDict):
     """The other way to get the framework where `--from` was left out: the wheel of the release that is built, or the
     command that builds what is installed."""
     fully_known: NotRequired[FullyKnown]
-    """Where the answer rests on what nobody read: the newest release of which everything is known, and the command
+    """Where the answer rests on unread statements: the newest release of which everything is known, and the command
     that answers it."""
 
 
 def unread(resolution: Resolution) -> list[UnreadEntry]:
-    """Statements that the answer rests on and nobody knows: with any of it, it is neither yes nor no."""
+    """Unknown statements that the answer rests on: with any of them it is neither yes nor no."""
     # Several grounds may read the same.
-    found = {claims.silence(resolution.index, ground): ground for ground in resolution.unread}
+    grounds = {claims.silence(resolution.index, ground): ground for ground in resolution.unread}
     silent: list[UnreadEntry] = [
-        {"text": text, "facts": list(ground.facts)} for text, ground in found.items()
+        {"text": text, "facts": list(ground.facts)} for text, ground in grounds.items()
     ]
     pairs = (pair for pair in resolution.touching if pair.decides)
     return [*silent, *(_touching(resolution, pair) for pair in pairs)]
@@ -155,15 +155,15 @@ def _touching(resolution: Resolution, pair: Touching) -> UnreadEntry:
     chosen = resolution.chosen(pair.target) | {
         name: release for target, name, release in resolution.hidden if target == pair.target
     }
-    # A device is no choice of an answer.
-    one, other = (f"{name} {chosen.get(name, '')}".rstrip() for name in (pair.one, pair.other))
+    # A device is not part of an answer.
+    first, second = (f"{name} {chosen.get(name, '')}".rstrip() for name in (pair.one, pair.other))
     where = f" on {pair.target}" if len(resolution.targets) > 1 else ""
     text = {
-        BOUND: f"the compiled code of {one} is bound to {pair.other}, and no fact joins it to {other}{where}",
-        UNJOINED: f"facts about {pair.one} name {pair.other}, but none joins {one} and {other}{where}",
-        UNOPENED: f"no fact says which devices the compiled code of {one} is for{where}",
-        UNTIED: f"no fact ties {one} to {other} or to any other part of the answer{where}",
-        INCOMPLETE: f"not all requirements of {one} have been read, and no fact joins it and {other}{where}",
+        BOUND: f"the compiled code of {first} is bound to {pair.other}, and no fact joins it to {second}{where}",
+        UNJOINED: f"facts about {pair.one} name {pair.other}, but none joins {first} and {second}{where}",
+        UNOPENED: f"no fact says which devices the compiled code of {first} is for{where}",
+        UNTIED: f"no fact ties {first} to {second} or to any other part of the answer{where}",
+        INCOMPLETE: f"not all requirements of {first} have been read, and no fact joins it and {second}{where}",
     }[pair.reason]
     return {
         "text": text,
@@ -177,22 +177,26 @@ def _touching(resolution: Resolution, pair: Touching) -> UnreadEntry:
     }
 
 
+def _components(target: str, evidence: str, *names: str) -> list[CaveatComponent]:
+    return [{"target": target, "component": name, "evidence": evidence} for name in names]
+
+
 def caveats(resolution: Resolution) -> list[Caveat]:
     """The caveats of an answer, each of a kind, in words and with the components it is about."""
-    # What an option did not do comes first, what nobody tested or knows last.
+    # What an option did not do comes first, what is untested or unknown last.
     kinds = (
-        *(_implied, _without_effect, _elsewhere, _to_bring, _archived),
+        *(_implied, _without_effect, _other_targets, _to_bring, _archived),
         *(_harvested, _untested, _unjoined),
     )
     return [
         {"kind": kind, "text": text, "components": components}
-        for found in kinds
-        for kind, text, components in found(resolution)
+        for collect in kinds
+        for kind, text, components in collect(resolution)
     ]
 
 
 def _implied(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
-    """The target that nobody named, where the machine of the devices is not that of the default one."""
+    """The target that the request does not name, where the machine of the devices is not that of the default one."""
     request, targets = resolution.request, resolution.index.header["targets"]
     machine = targets[next(iter(targets))]["context"]["machine"]
     for ask in request.asks:
@@ -214,7 +218,7 @@ def _without_effect(resolution: Resolution) -> Iterator[tuple[str, str, list[Cav
             yield "nothing-to-align", text, []
 
 
-def _elsewhere(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
+def _other_targets(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
     """Codegen archs and devices that are meant for other targets, where this one could have them as well."""
     request = resolution.request
     for target, name in request.apart:
@@ -222,29 +226,25 @@ def _elsewhere(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatCo
         asks = tuple(ask for ask in request.asks if ask.target == target)
         kind = "devices" if option == "device" else "archs"
         alone = Request(asks=asks, targets=(target,)).replace(**{kind: (name,)})
-        # With an accelerator that nobody named it may be had there.
+        # It may be available there with an accelerator that the request does not name.
         if possible(resolution.index, alone):
             text = (
                 f"--{option} {request.named(name)}: not on {target}, which has no accelerator here; "
-                f"`--target {target}` alone has it"
+                f"use `--target {target}` alone"
             )
             yield "meant-for-another", text, []
 
 
 def _to_bring(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
-    # Releases of hidden components say what somebody has to bring; the answer itself does not hold it.
+    # Releases of hidden components say what the user has to install; the answer itself lacks it.
     index = resolution.index
     for target, name, release in resolution.hidden:
-        facts = index.component(name)
-        record = index.release(facts.releases[facts.versions.index(release)])
+        record = index.release(index.number(f"{name}=={release}"))
         if "bring" in record.attributes:
             text = record.attributes["bring"]
             for component, version in resolution.chosen(target).items():
                 text = text.replace(f"{{{component}}}", version)
-            components: list[CaveatComponent] = [
-                {"target": target, "component": name, "evidence": record.evidence}
-            ]
-            yield "to-bring", text, components
+            yield "to-bring", text, _components(target, record.evidence, name)
 
 
 def _archived(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
@@ -259,49 +259,43 @@ def _archived(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatCom
         for choice in choices:
             if choice.component not in request.wanted or choice.component in built:
                 continue
-            facts = index.component(choice.component)
-            record = index.release(facts.releases[facts.versions.index(choice.version)])
+            record = index.release(index.number(f"{choice.component}=={choice.version}"))
             if "archive" in record.attributes:
                 text = (
                     f"{choice.component} {choice.version} has no wheel: "
                     "it is published as a source archive, which pip builds during installation"
                 )
-                parts: list[CaveatComponent] = [
-                    {"target": target, "component": choice.component, "evidence": record.evidence}
-                ]
-                yield "source-archive", text, parts
+                yield "source-archive", text, _components(target, record.evidence, choice.component)
 
 
 def _harvested(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
-    # Read for a request and looked at by nobody, with requirements that no component of the matrix stands for.
+    # Read for a request and unreviewed, with requirements that are not components of the matrix.
     index = resolution.index
     for target, choices in resolution.targets.items():
         for choice in choices:
             facts = index.component(choice.component)
-            place = facts.versions.index(choice.version) if facts.unreviewed else 0
-            if not facts.unreviewed & 2 << place:
+            position = facts.versions.index(choice.version) if facts.unreviewed else 0
+            if not facts.unreviewed & 2 << position:
                 continue
-            record = index.release(facts.releases[place])
-            told, name = record.attributes, f"{choice.component} {choice.version}"
-            components: list[CaveatComponent] = [
-                {"target": target, "component": choice.component, "evidence": choice.evidence}
-            ]
-            if "harvested" in told:
+            record = index.release(facts.releases[position])
+            attributes, name = record.attributes, f"{choice.component} {choice.version}"
+            components = _components(target, choice.evidence, choice.component)
+            if "harvested" in attributes:
                 read = index.source(record.source).at
                 text = (
                     f"{choice.component} is not a component of the matrix: it was harvested from the index on "
-                    f"{told['harvested']} ({read}), and is unreviewed"
+                    f"{attributes['harvested']} ({read}), and is unreviewed"
                 )
                 yield "harvested", text, components
-            if "also-requires" in told:
-                text = f"not covered: {name} also requires {told['also-requires']} (not components of the matrix)"
+            if "also-requires" in attributes:
+                text = f"not covered: {name} also requires {attributes['also-requires']} (not components of the matrix)"
                 yield "not-covered", text, components
 
 
 def _untested(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
     header = resolution.index.header["components"]
-    asked = [ask for ask in resolution.request.asks if not header[ask.component]["given"]]
-    if len(asked) + len(resolution.request.archs) + len(resolution.request.devices) < 2:
+    asks = [ask for ask in resolution.request.asks if not header[ask.component]["given"]]
+    if len(asks) + len(resolution.request.archs) + len(resolution.request.devices) < 2:
         return
     # Most answers have no such pair, and are printed without these two.
     from toolmatrix.solve.untested import untested
@@ -312,14 +306,11 @@ def _untested(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatCom
     from toolmatrix.report import cores
 
     documents = cores.soft_documents(resolution.index, resolution.request, pairs)
-    for pair, told in zip(pairs, documents, strict=True):
-        # One row is enough here; `why-not` tells all of them.
-        lines = "; ".join(line["text"] for line in told["lines"][:1])
-        text = f"{told['conclusion'].removesuffix('.')}: {lines}  TM102"
-        components: list[CaveatComponent] = [
-            {"target": pair.target, "component": name, "evidence": words.UNKNOWN}
-            for name in (pair.subject, pair.component)
-        ]
+    for pair, core in zip(pairs, documents, strict=True):
+        # One row is enough here; `why-not` shows all of them.
+        lines = "; ".join(line["text"] for line in core["lines"][:1])
+        text = f"{core['conclusion'].removesuffix('.')}: {lines}  TM102"
+        components = _components(pair.target, words.UNKNOWN, pair.subject, pair.component)
         yield "untested", text, components
 
 
@@ -331,11 +322,7 @@ def _unjoined(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatCom
                 f"{pair.other} {chosen[pair.other]} is untested with {pair.one} {chosen[pair.one]}: "
                 "no fact joins the two  TM102"
             )
-            components: list[CaveatComponent] = [
-                {"target": pair.target, "component": name, "evidence": words.UNKNOWN}
-                for name in (pair.one, pair.other)
-            ]
-            yield "untested", text, components
+            yield "untested", text, _components(pair.target, words.UNKNOWN, pair.one, pair.other)
 
 
 _REFUSED = ("forbidden", "entangled", "later", "apart")
@@ -345,62 +332,66 @@ _RANGES = 3
 _MANY = 8
 
 
-def document(context: RequestContext, found: Resolution) -> Remarks:
+def document(context: RequestContext, resolution: Resolution) -> Remarks:
     """The lines as JSON values; a key is left out where there is nothing to say."""
-    made: Remarks = {"skipped": [*_skipped(found)]}
-    if other := _other_way(context, found):
-        made["other_way"] = other
-    if known := _fully_known(context, found):
-        made["fully_known"] = known
-    return made
+    remarks: Remarks = {"skipped": [*_skipped(resolution)]}
+    if other := _alternative(context, resolution):
+        remarks["other_way"] = other
+    if known := _fully_known(context, resolution):
+        remarks["fully_known"] = known
+    return remarks
 
 
 def lines(document: Remarks) -> list[str]:
     """The lines in words."""
-    found = [
-        f"skipped {part['component']} {terminal.few(part['range'], _RANGES)}: {part['why']}"
-        for part in document["skipped"]
+    texts = [
+        f"skipped {skipped['component']} {terminal.few(skipped['range'], _RANGES)}: {skipped['why']}"
+        for skipped in document["skipped"]
     ]
-    found += [document["other_way"]["text"]] if "other_way" in document else []
-    found += [document["fully_known"]["text"]] if "fully_known" in document else []
-    return found
+    texts += [document["other_way"]["text"]] if "other_way" in document else []
+    texts += [document["fully_known"]["text"]] if "fully_known" in document else []
+    return texts
 
 
-def _skipped(found: Resolution) -> Iterator[SkippedEntry]:
-    wanted = {*found.request.wanted} if len(found.request.wanted) <= _MANY else set()
-    for target, choices in found.targets.items():
+def _skipped(resolution: Resolution) -> Iterator[SkippedEntry]:
+    wanted = {*resolution.request.wanted} if len(resolution.request.wanted) <= _MANY else set()
+    for target, choices in resolution.targets.items():
         for choice in choices:
-            # Most answers hold the newest, and cost nothing here.
-            within = _newer(found, choice) if choice.component in wanted else 0
+            # Most answers have the newest, and cost nothing here.
+            within = _newer(resolution, choice) if choice.component in wanted else 0
             if within:
-                yield from _refused(found, choice, within, target)
+                yield from _refused(resolution, choice, within, target)
 
 
-def _newer(found: Resolution, choice: Choice) -> int:
+def _newer(resolution: Resolution, choice: Choice) -> int:
     """The releases newer than the chosen one that the request admits, as a mask; none where age does not decide."""
-    index, request, name = found.index, found.request, choice.component
-    head, part = index.header["components"][name], index.component(name)
+    index, request, name = resolution.index, resolution.request, choice.component
+    head, facts = index.header["components"][name], index.component(name)
     if head["scheme"] == "names" or "oldest" in (head["prefer"], request.prefer):
         return 0
-    left = -1 << (part.versions.index(choice.version) + 2) & (2 << len(part.versions)) - 1
+    left = -1 << (facts.versions.index(choice.version) + 2) & (2 << len(facts.versions)) - 1
     for ask in request.asks:
         if ask.component == name and ask.target in ("", choice.target):
             left &= index.scale(name).select(ask.selector)
-    dates = enumerate(part.dates) if request.at else ()
-    return left & ~part.yanked & ~sum(2 << place for place, day in dates if day > request.at)
+    dates = enumerate(facts.dates) if request.at else ()
+    return left & ~facts.yanked & ~sum(2 << position for position, day in dates if day > request.at)
 
 
-def _refused(found: Resolution, choice: Choice, within: int, target: str) -> Iterator[SkippedEntry]:
+def _refused(
+    resolution: Resolution, choice: Choice, within: int, target: str
+) -> Iterator[SkippedEntry]:
     from toolmatrix.solve.grounds import alternatives
 
-    index = found.index
+    index = resolution.index
     groups: dict[tuple[str, str], list[str]] = {}
     values: dict[str, list[str]] = {}
-    for group in alternatives(found, choice, within):
+    for group in alternatives(resolution, choice, within):
         if group.kind in _REFUSED:
-            ground = _end(found, choice, group)
+            ground = _deciding_ground(resolution, choice, group)
             # What needs other releases of the same component is one reason.
-            reason = (ground.component, "") if ground else ("", _short(found, choice, group))
+            reason = (
+                (ground.component, "") if ground else ("", _short_reason(resolution, choice, group))
+            )
             groups.setdefault(reason, []).extend(group.releases)
             if ground:
                 values.setdefault(ground.component, []).extend(ground.values)
@@ -416,19 +407,22 @@ def _refused(found: Resolution, choice: Choice, within: int, target: str) -> Ite
         }
 
 
-def _short(found: Resolution, choice: Choice, group: Alternative) -> str:
+def _short_reason(resolution: Resolution, choice: Choice, group: Alternative) -> str:
     from toolmatrix.report import explanation
 
     about = {(line.ground.subject, line.ground.component) for line in group.core if line.ground}
     if group.kind == "entangled" and about == {("device", "arch")}:
-        devices = [found.request.named(device) for device in found.request.devices]
-        return f"they have no code that {terminal.listing(devices, 'or')} runs"
-    return explanation.why(found, choice, group)
+        devices = [resolution.request.named(device) for device in resolution.request.devices]
+        return f"they have no code for {terminal.listing(devices, 'or')}"
+    return explanation.why(resolution, choice, group)
 
 
-def _end(found: Resolution, choice: Choice, group: Alternative) -> Incompatibility | None:
+def _deciding_ground(
+    resolution: Resolution, choice: Choice, group: Alternative
+) -> Incompatibility | None:
     """The fact of a reason that asks for another release of something that the request names."""
-    named = {ask.component for ask in found.request.asks if not ask.implied} - {choice.component}
+    asks = [ask for ask in resolution.request.asks if not ask.implied]
+    named = {ask.component for ask in asks} - {choice.component}
     grounds = [line.ground for line in group.core if line.ground]
     if group.kind == "later" or choice.component in {ground.component for ground in grounds}:
         return None
@@ -444,43 +438,41 @@ def _end(found: Resolution, choice: Choice, group: Alternative) -> Incompatibili
     )
 
 
-def _other_way(context: RequestContext, found: Resolution) -> OtherWay | None:
-    """The wheel of what would be built, or the words that build what is installed; only where nobody said which."""
-    index, request = found.index, found.request
-    way = next((ask for ask in request.asks if ask.component == "from"), None)
+def _alternative(context: RequestContext, resolution: Resolution) -> OtherWay | None:
+    """The wheel of what would be built, or the command that builds what is installed; only without `--from`."""
+    index, request = resolution.index, resolution.request
+    origin = next((ask for ask in request.asks if ask.component == "from"), None)
     framework = next(
         (name for name in request.wanted if index.header["components"][name]["framework"]), ""
     )
     target = request.targets[0]
-    release = found.chosen(target).get(framework, "")
-    if way is None or not way.implied or not release:
+    release = resolution.chosen(target).get(framework, "")
+    if origin is None or not origin.implied or not release:
         return None
-    if way.selector == "source":
-        # Who names a build tool or an arch builds.
-        return _as_wheel(found, target, framework, release)
+    if origin.selector == "source":
+        # A request that names a build tool or an arch builds.
+        return _as_wheel(resolution, target, framework, release)
     from toolmatrix.report import refusal
 
     names = Names(index)
     admitted = [ask for ask in request.asks if ask.component == framework]
     if not all(read.admits(ask, "from", "source", names, {}) for ask in admitted):
         return None
-    asks = tuple(
-        ask.replace(selector="source", text="--from source", implied=False) if ask is way else ask
-        for ask in request.asks
-    )
+    built = origin.replace(selector="source", text="--from source", implied=False)
+    asks = tuple(built if ask is origin else ask for ask in request.asks)
     command = refusal.command(request.replace(asks=asks), context.carried)
     return {"from": "source", "command": command, "text": f"to build it: `{command}`"}
 
 
-def _as_wheel(found: Resolution, target: str, framework: str, release: str) -> OtherWay | None:
-    index, request = found.index, found.request
-    given = {
+def _as_wheel(resolution: Resolution, target: str, framework: str, release: str) -> OtherWay | None:
+    index, request = resolution.index, resolution.request
+    context = {
         ask.component: ask.selector
         for ask in request.asks
         if ask.target in ("", target) and ask.component in ("machine", "accelerator")
     }
-    component, held = read.published(Names(index), framework, release, given)
-    fit = read.running(index, component, held, request.devices) if held else 0
+    component, mask = read.published(Names(index), framework, release, context)
+    fit = read.running(index, component, mask, request.devices) if mask else 0
     # What is named beside it is not given up for a wheel.
     for ask in (ask for ask in request.asks if not ask.implied and ask.component != framework):
         beside = index.scale(ask.component).select(ask.selector)
@@ -492,7 +484,7 @@ def _as_wheel(found: Resolution, target: str, framework: str, release: str) -> O
 
     # Of several the best ranked, as an answer takes it.
     name = index.component(component).versions[fit.bit_length() - 2]
-    build = variants.build(index, component, name, found.chosen(target).get("python", ""))
+    build = variants.build(index, component, name, resolution.chosen(target).get("python", ""))
     install: WayInstall = {
         "pip": variants.installs([build]),
         "uv": variants.installs([build], "uv"),
@@ -501,18 +493,18 @@ def _as_wheel(found: Resolution, target: str, framework: str, release: str) -> O
     return {"from": "wheel", "build": variants.document(build), "install": install, "text": text}
 
 
-def _fully_known(context: RequestContext, found: Resolution) -> FullyKnown | None:
+def _fully_known(context: RequestContext, resolution: Resolution) -> FullyKnown | None:
     """The newest releases of what is asked for of which everything is known, where the answer rests on less."""
-    known = None if found.known else supported(found.index, found.request)
-    if known is None or not known.known or not found.request.wanted:
+    known = None if resolution.known else supported(resolution.index, resolution.request)
+    if known is None or not known.known or not resolution.request.wanted:
         return None
-    target = found.request.targets[0]
+    target = resolution.request.targets[0]
     releases = known.chosen(target)
-    here = found.chosen(target)
-    wanted = found.request.wanted
+    here = resolution.chosen(target)
+    wanted = resolution.request.wanted
     moved = [name for name in wanted if releases.get(name) != here.get(name)] or [wanted[0]]
     pins = {name: releases.get(name, "") for name in moved}
-    request = _pinned(found.request, pins)
+    request = _pinned(resolution.request, pins)
     # It is solved as it will be pasted, and offered where it is a yes.
     answer = context.answered(request.words()) if all(pins.values()) else None
     if answer is None or not answer.known:
@@ -541,7 +533,7 @@ def _pinned(request: Request, pins: Mapping[str, str]) -> Request:
     )
 
 
-# Where one of these differs it is another image, of which a build says nothing; those below may differ and are told.
+# Where one of these differs a build says nothing about the image; those below may differ and are shown.
 _SAME = ("machine", "from", "accelerator")
 _VARYING = ("distro", "python")
 
@@ -559,22 +551,22 @@ class BuiltImage(Value):
 def images_of(index: Index, resolution: Resolution, target: str) -> list[BuiltImage]:
     """The builds of what was asked for on a target: those that are what the answer says, or else those near it."""
     chosen = resolution.chosen(target)
-    said = {
+    selectors = {
         ask.component: ask.selector for ask in resolution.request.asks if ask.target in ("", target)
     }
-    found = []
+    images = []
     for name in resolution.request.wanted:
         builds = index.builds(name, chosen[name]) if name in chosen else []
         near = [
             _built_image(name, build, chosen)
             for build in builds
             if "check" in build.cells
-            and all(build.cells.get(one, said.get(one)) == said.get(one) for one in _SAME)
+            and all(build.cells.get(key, selectors.get(key)) == selectors.get(key) for key in _SAME)
             # Of one release there are builds for several toolkits, and each is another thing to install.
             and build.cells.get("build", "") == chosen.get(f"{name}-variant", "")
         ]
-        found += [one for one in near if one.same] or near
-    return found
+        images += [image for image in near if image.same] or near
+    return images
 
 
 def _built_image(component: str, build: BuildRecord, chosen: Mapping[str, str]) -> BuiltImage:
@@ -604,19 +596,19 @@ def image_documents(builds: list[BuiltImage]) -> list[BuiltEntry]:
     """Builds beside an answer as JSON values."""
     return [
         {
-            "fact": one.build.fact,
-            "date": one.day,
-            "same": one.same,
-            "text": one.text,
-            "distro": one.build.cells.get("distro", ""),
-            "python": one.build.cells.get("python", ""),
+            "fact": image.build.fact,
+            "date": image.day,
+            "same": image.same,
+            "text": image.text,
+            "distro": image.build.cells.get("distro", ""),
+            "python": image.build.cells.get("python", ""),
         }
-        for one in builds
+        for image in builds
     ]
 
 
 def image_row(cells: Mapping[str, str]) -> list[str]:
     """The columns of a build at a glance, by the cells of its row."""
-    way = [cells.get(name, "") for name in (*_SAME, *_VARYING)]
+    columns = [cells.get(name, "") for name in (*_SAME, *_VARYING)]
     ended = cells["check"] if "check" in cells else f"missing: {cells['missing']}"
-    return [*way, cells["day"], cells.get("size", ""), ended]
+    return [*columns, cells["day"], cells.get("size", ""), ended]

@@ -73,17 +73,17 @@ class RenderTable:
         self.counts = self._summed(rows)
 
     def _summed(self, rows: Iterable[Row]) -> dict[str, int]:
-        found = dict.fromkeys(self.outcomes, 0)
+        totals = dict.fromkeys(self.outcomes, 0)
         for row in rows:
             for name, count in row.counts.items():
-                found[name] += count
-        return found
+                totals[name] += count
+        return totals
 
     def _by_recipe(self) -> dict[tuple[str, str, str], list[Row]]:
-        found: dict[tuple[str, str, str], list[Row]] = {}
+        groups: dict[tuple[str, str, str], list[Row]] = {}
         for row in self.rows:
-            found.setdefault((row.recipe, row.component, row.from_), []).append(row)
-        return found
+            groups.setdefault((row.recipe, row.component, row.from_), []).append(row)
+        return groups
 
     def document(self) -> RendersDocument:
         """Everything as JSON values."""
@@ -109,21 +109,21 @@ class RenderTable:
 
     def text(self, screen: Terminal) -> str:
         """The table, what was answered and then refused, and the verdict."""
-        shown = [("recipe", "of", *(name.replace("-", " ") for name in self.outcomes))]
+        table = [("recipe", "of", *(name.replace("-", " ") for name in self.outcomes))]
         for (recipe, component, from_), rows in self._by_recipe().items():
             counts = self._summed(rows).values()
-            shown.append((recipe, f"{component}, {from_}", *map(str, counts)))
+            table.append((recipe, f"{component}, {from_}", *map(str, counts)))
         refused = [
             line
             for row in self.rows
             if row.refused
             for line in (
                 f"toolmatrix render {' '.join(row.words)}",
-                *(f"  {one}" for one in row.refused),
+                *(f"  {reason}" for reason in row.refused),
             )
         ]
         count = self.counts[self.outcomes[-1]]
         verdict = screen.style("no", "no") if count else screen.style("yes", "yes")
-        asked = plural(sum(self.counts.values()), "render")
-        closing = f"{verdict}: of {asked} {count} were answered and then refused"
-        return blocks([list(columns(shown)), refused, [closing]])
+        renders = plural(sum(self.counts.values()), "render")
+        closing = f"{verdict}: of {renders} {count} were answered and then refused"
+        return blocks([list(columns(table)), refused, [closing]])

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from toolmatrix.documents import Annotated, Code
+from toolmatrix.finding import SEVERITIES
 from toolmatrix.resources import load_yaml, rules_path
 from toolmatrix.value import Document
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.finding import SEVERITIES
 
 
 class CodePage(Document):
@@ -26,10 +23,8 @@ class CodePage(Document):
 
 def load_rules() -> dict[str, CodePage]:
     """All pages by code, in the order of the codes."""
-    rules = {}
-    for code, page in sorted(load_yaml(rules_path()).items()):
-        # A block of YAML ends with a line end, which a sentence has not.
-        rules[code] = CodePage(
-            code=code, **{name: text.rstrip("\n") for name, text in page.items()}
-        )
-    return rules
+    # A block of YAML ends with a newline, a sentence does not.
+    return {
+        code: CodePage(code=code, **{name: text.rstrip("\n") for name, text in page.items()})
+        for code, page in sorted(load_yaml(rules_path()).items())
+    }

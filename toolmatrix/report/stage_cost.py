@@ -47,8 +47,8 @@ def cost_lines(
 ) -> list[str]:
     """The cost by arch, along the critical path and on other numbers of cores, beside what was measured."""
     named = {step.id: step for step in steps}
-    seconds = sum(cost.seconds.get(one, 0.0) for one in cost.critical)
-    path = " > ".join(_short(named[one]) for one in cost.critical)
+    seconds = sum(cost.seconds.get(stage, 0.0) for stage in cost.critical)
+    path = " > ".join(_step_name(named[stage]) for stage in cost.critical)
     lines = _arch_lines(cost)
     lines += terminal.wrap(f"critical path, {seconds:.2f} of {cost.total:.2f} s: {path}")
     lines += ["", *_schedule_lines(cost, run)]
@@ -68,9 +68,9 @@ def verdict_lines(verdicts: Sequence[Reproduction], terminal: Terminal) -> list[
     lines = []
     for verdict in verdicts:
         if verdict.identical:
-            given = f", given {verdict.given} as in its dry run" if verdict.given else ""
+            condition = f", given {verdict.given} as in its dry run" if verdict.given else ""
             lines.append(
-                f"{verdict.path}: {terminal.style('identical', 'yes')}, byte for byte, to the driver's own{given}"
+                f"{verdict.path}: {terminal.style('identical', 'yes')}, byte for byte, to the driver's own{condition}"
             )
             continue
         where = f"first at byte {verdict.offset}"
@@ -78,10 +78,10 @@ def verdict_lines(verdicts: Sequence[Reproduction], terminal: Terminal) -> list[
             where += f"; sections {listing(verdict.sections)}"
         # Where the driver makes something else each time, ours need not be like any of it.
         if verdict.steady is False:
-            word = f"{terminal.style('unknown', 'unknown')}, as the driver's own output differs from run to run"
+            result = f"{terminal.style('unknown', 'unknown')}, as the driver's own output differs from run to run"
         else:
-            word = f"{terminal.style('differs', 'no')} from the driver's own"
-        lines.append(f"{verdict.path}: {word}, {where}")
+            result = f"{terminal.style('differs', 'no')} from the driver's own"
+        lines.append(f"{verdict.path}: {result}, {where}")
         lines += [f"  ours:   {verdict.ours}", f"  theirs: {verdict.theirs}"]
         lines += [f"  {verdict.why}"] if verdict.why else []
     return lines
@@ -94,7 +94,7 @@ def left_out_lines(replay: Replay, kinds: Mapping[int, str], terminal: Terminal)
     """
     lines: list[str] = []
     if replay.left_out:
-        names = [f"{one + 1} {kinds[one]}" for one in replay.left_out]
+        names = [f"{stage + 1} {kinds[stage]}" for stage in replay.left_out]
         lines += terminal.wrap(f"left out: {', '.join(names)}")
     if replay.needed:
         lines += terminal.wrap(f"must exist already: {', '.join(replay.needed)}")
@@ -145,5 +145,5 @@ def _load(run: Run) -> str:
     return f"load {before:.1f} before, {after:.1f} after, on {plural(run.cores, 'core')}"
 
 
-def _short(step: ReplayStep) -> str:
+def _step_name(step: ReplayStep) -> str:
     return " ".join(filter(None, (str(step.id + 1), step.kind, step.arch)))

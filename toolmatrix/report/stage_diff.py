@@ -23,7 +23,7 @@ from toolmatrix.value import Value
 
 SCHEMA = "toolmatrix.stage-differences/1"
 _NAMES = {"cudafe": "front end", "cicc": "device compile", "fatbinary": "fat binary"}
-_SHOWN_FILES = 3
+_MOST_FILES = 3
 
 
 class EndsEntry(TypedDict):
@@ -97,8 +97,8 @@ class KnownWord(Value):
     def sentence(self) -> str:
         """The meaning with what is known of its history and of the option that changes it."""
         history = [
-            f"{word} {release} (not in {other})" if other else f"{word} {release}"
-            for word, release, other in (
+            f"{label} {release} (not in {other})" if other else f"{label} {release}"
+            for label, release, other in (
                 ("since", self.first, self.before),
                 ("until", self.last, self.after),
             )
@@ -114,7 +114,7 @@ def load_flags() -> dict[str, KnownWord]:
 
 
 def document(
-    old: tuple[str, Log], new: tuple[str, Log], found: LogComparison
+    old: tuple[str, Log], new: tuple[str, Log], comparison: LogComparison
 ) -> StageDifferencesDocument:
     """The comparison of two logs, each given with its path."""
     flags = load_flags()
@@ -122,32 +122,32 @@ def document(
         "schema": SCHEMA,
         "old": old[0],
         "new": new[0],
-        "differences": [_plans(difference, flags) for difference in found.differences],
-        "gone": list(found.gone),
-        "come": list(found.come),
+        "differences": [_plans(difference, flags) for difference in comparison.differences],
+        "gone": list(comparison.gone),
+        "come": list(comparison.come),
     }
 
 
-def _plans(found: PlanDifference, flags: Mapping[str, KnownWord]) -> PlanDifferenceEntry:
+def _plans(difference: PlanDifference, flags: Mapping[str, KnownWord]) -> PlanDifferenceEntry:
     return {
-        "old": found.old,
-        "new": found.new,
-        "changes": [one.to_json() for one in found.changes],
-        "gone": list(found.gone),
-        "come": list(found.come),
-        "moves": [one.to_json() for one in found.moves],
+        "old": difference.old,
+        "new": difference.new,
+        "changes": [change.to_json() for change in difference.changes],
+        "gone": list(difference.gone),
+        "come": list(difference.come),
+        "moves": [move.to_json() for move in difference.moves],
         "handovers": [
-            {"file": one.file, "old": _ends(one.old), "new": _ends(one.new)}
-            for one in found.handovers
+            {"file": handover.file, "old": _ends(handover.old), "new": _ends(handover.new)}
+            for handover in difference.handovers
         ],
         "words": [
             {
-                "step": one.step.to_json(),
-                "only": one.only,
-                "stages": list(one.stages),
-                "words": [{"word": word, "meaning": _meaning(word, flags)} for word in one.words],
+                "step": entry.step.to_json(),
+                "only": entry.only,
+                "stages": list(entry.stages),
+                "words": [{"word": word, "meaning": _meaning(word, flags)} for word in entry.words],
             }
-            for one in found.words
+            for entry in difference.words
         ],
     }
 
@@ -157,7 +157,7 @@ def _ends(ends: tuple[tuple[str, ...], tuple[str, ...]] | None) -> EndsEntry | N
 
 
 def _meaning(word: str, flags: Mapping[str, KnownWord]) -> str | None:
-    # Behind the name of a flag stands a value of this one run.
+    # The value after the name of a flag is that of one run.
     name = word.partition("=")[0].partition(" ")[0]
     return flags[name].sentence() if name in flags else None
 
@@ -165,7 +165,7 @@ def _meaning(word: str, flags: Mapping[str, KnownWord]) -> str | None:
 def text(
     old: tuple[str, Log],
     new: tuple[str, Log],
-    found: LogComparison,
+    comparison: LogComparison,
     screen: Terminal,
     by_default: Callable[[Plan], bool],
 ) -> str:
@@ -175,22 +175,22 @@ def text(
     """
     flags = load_flags()
     parts: list[list[str]] = []
-    for one in found.differences:
-        before, after = old[1].plans[one.old], new[1].plans[one.new]
-        if one:
+    for difference in comparison.differences:
+        before, after = old[1].plans[difference.old], new[1].plans[difference.new]
+        if difference:
             parts += [
                 [screen.style(f"{_heading(before)} -> {_heading(after)}", "bold")],
-                _changes(one, (before, after), screen, by_default),
-                _stages(one, before, after, screen),
-                _moves(one),
-                _handovers(one.handovers),
-                _words(one.words, flags, screen),
+                _changes(difference, (before, after), screen, by_default),
+                _stages(difference, before, after, screen),
+                _moves(difference),
+                _handovers(difference.handovers),
+                _words(difference.words, flags, screen),
             ]
-    for sign, (path, log), plans in (("-", old, found.gone), ("+", new, found.come)):
+    for sign, (path, log), plans in (("-", old, comparison.gone), ("+", new, comparison.come)):
         for at in plans:
             parts.append([f"{screen.style(sign, sign)} {_heading(log.plans[at])}, only in {path}"])
-    if not found:
-        parts.append(["the same, but for names, places and versions of tools"])
+    if not comparison:
+        parts.append(["identical except for names, paths and tool versions"])
     return terminal.blocks(parts)
 
 
@@ -200,19 +200,19 @@ def _heading(plan: Plan) -> str:
 
 
 def _changes(
-    found: PlanDifference,
+    difference: PlanDifference,
     plans: tuple[Plan, Plan],
     screen: Terminal,
     by_default: Callable[[Plan], bool],
 ) -> list[str]:
-    """The changes of a plan as a whole; archs that are the default of a toolkit are called so."""
+    """The changes of a plan as a whole; default archs of a toolkit are marked."""
     rows = []
-    for one in found.changes:
+    for change in difference.changes:
         marks = [
-            " (the default)" if one.name == ARCHS and by_default(plan) else "" for plan in plans
+            " (the default)" if change.name == ARCHS and by_default(plan) else "" for plan in plans
         ]
-        sides = f"{one.old or 'none'}{marks[0]} -> {one.new or 'none'}{marks[1]}"
-        rows.append((f"{screen.style('~', '~')} {one.name}", sides))
+        sides = f"{change.old or 'none'}{marks[0]} -> {change.new or 'none'}{marks[1]}"
+        rows.append((f"{screen.style('~', '~')} {change.name}", sides))
     # A name that takes half of the screen has its text below it, so that the others stay beside theirs.
     width = max((len(terminal.visible(name)) for name, _ in rows), default=0)
     width = min(width, screen.width // 2)
@@ -226,49 +226,50 @@ def _changes(
     return lines
 
 
-def _stages(found: PlanDifference, before: Plan, after: Plan, screen: Terminal) -> list[str]:
+def _stages(difference: PlanDifference, before: Plan, after: Plan, screen: Terminal) -> list[str]:
     rows = [
         (f"  {screen.style(sign, sign)} stage {at + 1}", stage.kind, stage.arch or "", stage.tool)
-        for sign, plan, ids in (("-", before, found.gone), ("+", after, found.come))
+        for sign, plan, ids in (("-", before, difference.gone), ("+", after, difference.come))
         for at in ids
         for stage in (plan.stages[at],)
     ]
-    return ["stages of one alone", *terminal.columns(rows)] if rows else []
+    return ["stages in only one plan", *terminal.columns(rows)] if rows else []
 
 
-def _moves(found: PlanDifference) -> list[str]:
-    rows = [(f"  {_named(one.step)}", f"step {one.old} -> {one.new}") for one in found.moves]
+def _moves(difference: PlanDifference) -> list[str]:
+    moves = difference.moves
+    rows = [(f"  {_named(move.step)}", f"step {move.old} -> {move.new}") for move in moves]
     return ["order", *terminal.columns(rows)] if rows else []
 
 
-def _handovers(found: Sequence[Handover]) -> list[str]:
+def _handovers(handovers: Sequence[Handover]) -> list[str]:
     # A source for ten archs hands on dozens of files that go alike; they share a line.
-    ways: dict[tuple[str, str], list[str]] = {}
-    for one in found:
-        ways.setdefault((_way(one.old), _way(one.new)), []).append(one.file)
+    routes: dict[tuple[str, str], list[str]] = {}
+    for handover in handovers:
+        routes.setdefault((_route(handover.old), _route(handover.new)), []).append(handover.file)
     rows = []
-    for (old, new), files in ways.items():
-        way = f"{old} -> {new}" if old and new else old or new
+    for (old, new), files in routes.items():
+        route = f"{old} -> {new}" if old and new else old or new
         when = "" if old and new else "no longer" if old else "new"
-        rows.append((f"  {terminal.some(files, _SHOWN_FILES)}", way, when))
+        rows.append((f"  {terminal.some(files, _MOST_FILES)}", route, when))
     return ["files passed between stages", *terminal.columns(rows)] if rows else []
 
 
 def _words(
-    found: Sequence[WordDifference], flags: Mapping[str, KnownWord], screen: Terminal
+    differences: Sequence[WordDifference], flags: Mapping[str, KnownWord], screen: Terminal
 ) -> list[str]:
     """Each word that one side has alone, once, with the steps that have it and what is known of it."""
-    places: dict[tuple[str, str], dict[str, None]] = {}
-    for one in found:
-        for word in one.words:
-            places.setdefault((one.only, word), {})[_place(one)] = None
-    if not places:
+    steps_by_word: dict[tuple[str, str], dict[str, None]] = {}
+    for difference in differences:
+        for word in difference.words:
+            steps_by_word.setdefault((difference.only, word), {})[_describe_step(difference)] = None
+    if not steps_by_word:
         return []
-    width = min(max(len(word) for _, word in places), screen.width // 2)
+    width = min(max(len(word) for _, word in steps_by_word), screen.width // 2)
     indent = " " * (width + 6)
     lines = ["words"]
-    # What is gone stands before what has come.
-    for (only, word), steps in sorted(places.items(), key=lambda item: item[0][0] == "new"):
+    # Removed words come before added ones.
+    for (only, word), steps in sorted(steps_by_word.items(), key=lambda item: item[0][0] == "new"):
         sign = "+" if only == "new" else "-"
         head = f"  {screen.style(sign, sign)} {word.ljust(width)}  "
         if len(word) > width:
@@ -281,8 +282,8 @@ def _words(
     return lines
 
 
-def _place(words: WordDifference) -> str:
-    # How many stages of a step have the words is said only where not all do.
+def _describe_step(words: WordDifference) -> str:
+    # The number of stages with these words is shown only where some lack them.
     count = len(words.stages)
     return _named(words.step) + (f" ({count} of {words.matched})" if count < words.matched else "")
 
@@ -292,5 +293,5 @@ def _named(step: StageKey) -> str:
     return kind if kind.startswith(step.side) else f"{step.side} {kind}"
 
 
-def _way(ends: tuple[tuple[str, ...], tuple[str, ...]] | None) -> str:
+def _route(ends: tuple[tuple[str, ...], tuple[str, ...]] | None) -> str:
     return "" if ends is None else f"{'+'.join(ends[0])} to {'+'.join(ends[1])}"

@@ -49,7 +49,7 @@ def _graph(id: str, plan: Plan) -> Graph:
     written = {path for stage in plan.stages for path in stage.outputs}
     read = dict.fromkeys(path for stage in plan.stages for path in stage.inputs)
     outside = [path for path in read if path not in written]
-    files = {path: f"{id}f{place}" for place, path in enumerate([*outside, *products(plan)])}
+    files = {path: f"{id}f{index}" for index, path in enumerate([*outside, *products(plan)])}
     nodes = [_node(f"{id}s{stage.id}", plan, stage) for stage in plan.stages]
     nodes += [Node(id=name, lines=(names.of(path),), sort=FILE) for path, name in files.items()]
     # Files that stages hand on are labels of edges: as nodes they would double the graph.
@@ -99,8 +99,8 @@ def _dot(log: Log) -> Iterator[str]:
     yield "  rankdir=TB;"
     yield '  node [shape=box, style=filled, fontname="sans-serif"];'
     yield '  edge [fontname="sans-serif", fontsize=10];'
-    for place, plan in enumerate(log.plans):
-        graph = _graph(f"p{place}", plan)
+    for index, plan in enumerate(log.plans):
+        graph = _graph(f"p{index}", plan)
         yield f"  subgraph cluster_{graph.id} {{"
         yield f"    label={_quoted(graph.title)};"
         for node in graph.nodes:
@@ -126,8 +126,8 @@ def mermaid(log: Log) -> str:
 
 def _mermaid(log: Log) -> Iterator[str]:
     yield "flowchart TB"
-    for place, plan in enumerate(log.plans):
-        graph = _graph(f"p{place}", plan)
+    for index, plan in enumerate(log.plans):
+        graph = _graph(f"p{index}", plan)
         yield f'  subgraph {graph.id}["{_entities(graph.title)}"]'
         for node in graph.nodes:
             # A label of Mermaid is one line, in which this tag is the only one not escaped.

@@ -34,7 +34,7 @@ _HEAD = ("#", "side", "step", "tool", "arch", "reads -> writes")
 # What nvcc's names for temp files begin with.
 _TEMP = "tmpxft_"
 # So many files of one side are named; of more, one less and how many there are.
-_SHOWN = 4
+_MOST_FILES = 4
 # A run of stages that comes so often in a row, once for each arch, is put on one set of lines.
 _REPEATS = 4
 _LONGEST_RUN = 6
@@ -49,21 +49,20 @@ def text(
     *,
     full: bool = False,
     explain: bool = False,
-    place: str = "",
+    source: str = "",
 ) -> str:
     """Every plan of a log with a heading, its stages and what there is to know of it; then a total.
 
-    `where` is what the log is called, empty for a dry run of our own; `place` is what is said of where plans come from
-    that come from neither. `full` leaves nothing out, `explain` adds a
-    sentence for each stage.
+    `where` is what the log is called, empty for a dry run of our own; `source` describes any other
+    origin of the plans. `full` leaves nothing out, `explain` adds a sentence for each stage.
     """
     several = len(log.plans) > 1
-    seen: dict[object, int] = {}
+    shapes: dict[object, int] = {}
     blocks = []
     for number, plan in enumerate(log.plans, 1):
-        origin = f"{where}:{plan.line}" if where else place or "dry run: nothing executed"
-        like = number if full else seen.setdefault(_shape_of_plan(plan), number)
-        shown = (
+        origin = f"{where}:{plan.line}" if where else source or "dry run: nothing executed"
+        like = number if full else shapes.setdefault(_shape_of_plan(plan), number)
+        stages = (
             table(plan, screen, full=full, explain=explain)
             if like == number and plan.stages
             else []
@@ -72,7 +71,7 @@ def text(
         blocks.append(
             [
                 *heading(plan, origin, screen, number=number if several else 0),
-                *shown,
+                *stages,
                 *diagnostics(plan.diagnostics, screen, full=full),
                 *screen.wrap(_counted([plan]) + alike),
             ]
@@ -102,16 +101,16 @@ def title(plan: Plan) -> str:
         version = f"(clang {plan.version})" if plan.version else ""
         named = " ".join(filter(None, (plan.tool, plan.hip, version)))
     names = FileNames(plan)
-    of, made = (
+    of, output = (
         terminal.some(list(map(names.of, paths)), _NAMED)
         for paths in (sources(plan), products(plan))
     )
-    makes = f"{of} -> {made}" if of and made else of or made
+    makes = f"{of} -> {output}" if of and output else of or output
     return ": ".join(filter(None, (named, makes)))
 
 
 def _release(compiler: str) -> str:
-    # A front end is told the version as one number: `gnu 120200` is gnu 12.2.0.
+    # A front end gets the version as one number: `gnu 120200` is gnu 12.2.0.
     name, _, number = compiler.partition(" ")
     if name == "microsoft" or not number.isdigit():
         return compiler
@@ -122,18 +121,18 @@ def _release(compiler: str) -> str:
     return f"{name} {major}.{rest // 100}.{rest % 100}"
 
 
-def diagnostics(found: Sequence[Diagnostic], screen: Terminal, *, full: bool) -> list[str]:
+def diagnostics(messages: Sequence[Diagnostic], screen: Terminal, *, full: bool) -> list[str]:
     """Messages of a driver and of its reader, each with its stage and line."""
     lines: list[str] = []
-    shown = found if full else found[:_MESSAGES]
-    for one in shown:
-        place = [f"stage {one.stage + 1}"] if one.stage is not None else []
-        place += [f"line {one.line}"] if one.line else []
-        message = terminal.printable(one.text) + (f" ({', '.join(place)})" if place else "")
-        severity = screen.style(one.severity, _STYLES.get(one.severity, "unknown"))
-        lines += screen.wrap(message, f"{severity}: ")
-    if len(shown) < len(found):
-        lines.append(f"and {len(found) - len(shown)} more; `-v` shows all")
+    visible = messages if full else messages[:_MESSAGES]
+    for diagnostic in visible:
+        position = [f"stage {diagnostic.stage + 1}"] if diagnostic.stage is not None else []
+        position += [f"line {diagnostic.line}"] if diagnostic.line else []
+        tail = f" ({', '.join(position)})" if position else ""
+        severity = screen.style(diagnostic.severity, _STYLES.get(diagnostic.severity, "unknown"))
+        lines += screen.wrap(terminal.printable(diagnostic.text) + tail, f"{severity}: ")
+    if len(visible) < len(messages):
+        lines.append(f"and {len(messages) - len(visible)} more; `-v` shows all")
     return lines
 
 
@@ -186,7 +185,7 @@ class FileNames:
     def __init__(self, plan: Plan, *, full: bool = False) -> None:
         written = {path for stage in plan.stages for path in stage.outputs}
         self.read = {path for stage in plan.stages for path in stage.inputs}
-        # What a driver removes in the end was for its own use, whether or not a stage read it.
+        # Files that a driver removes in the end are temporary, whether or not a stage read them.
         self.passed = (written & self.read) | set(plan.removed)
         self.folders = {posixpath.dirname(path) for path in self.passed}
         self.full = full
@@ -216,17 +215,17 @@ class FileNames:
         left_out = 0 if self.full or not read else len(stage.outputs) - len(read)
         many = len(line.stages) > 1
         wrote = read if left_out else stage.outputs
-        reads = _listed([self.of(path, every_arch=many) for path in stage.inputs], self.full)
-        writes = _listed([self.of(path, every_arch=many) for path in wrote], self.full)
+        reads = _abbreviated([self.of(path, every_arch=many) for path in stage.inputs], self.full)
+        writes = _abbreviated([self.of(path, every_arch=many) for path in wrote], self.full)
         unread = [f"(and {left_out} unread)"] if left_out else []
         return [*reads, "->", *(writes or ["nothing"]), *unread]
 
 
-def _listed(names: list[str], full: bool) -> list[str]:
+def _abbreviated(names: list[str], full: bool) -> list[str]:
     names = list(dict.fromkeys(names))
-    more = len(names) - _SHOWN + 1
+    more = len(names) - _MOST_FILES + 1
     if more > 1 and not full:
-        return [*_listed(names[: _SHOWN - 1], full), f"and {more} more"]
+        return [*_abbreviated(names[: _MOST_FILES - 1], full), f"and {more} more"]
     return [*(f"{name}," for name in names[:-1]), *names[-1:]]
 
 
@@ -252,24 +251,24 @@ def products(plan: Plan) -> list[str]:
 
 
 def runs(plan: Plan, *, unfolded: bool = False) -> list[list[Line]]:
-    """The lines of a plan's table in the order of its stages; lines that stand for many stages are one run."""
+    """The lines of a plan's table in the order of its stages; lines that each cover many stages are one run."""
     singles = [Line(stages=(stage,), prose=prose_of(plan, stage)) for stage in plan.stages]
     shapes = [_shape(line) for line in singles]
-    found: list[list[Line]] = []
+    groups: list[list[Line]] = []
     at = 0
     while at < len(singles):
         length, times = _repetition(shapes, at)
         if unfolded or times < _REPEATS:
             length = times = 1
         end = at + length * times
-        found.append(
+        groups.append(
             [
-                Line(stages=tuple(plan.stages[place:end:length]), prose=singles[place].prose)
-                for place in range(at, at + length)
+                Line(stages=tuple(plan.stages[position:end:length]), prose=singles[position].prose)
+                for position in range(at, at + length)
             ]
         )
         at = end
-    return found
+    return groups
 
 
 def _shape(line: Line) -> object:
@@ -308,27 +307,27 @@ def table(plan: Plan, screen: Terminal, *, full: bool = False, explain: bool = F
     folded = runs(plan, unfolded=full)
     lines = [line for run in folded for line in run]
     names = FileNames(plan, full=full)
-    left = _left(lines)
+    left = _left_columns(lines)
     indent = max(map(len, left)) + 2
     beside = not explain and screen.width - indent >= _NARROW
     margin = indent if beside else 4
     files = _files(lines, names, screen.width - margin)
     if beside:
-        found = [screen.style(f"{left[0].ljust(indent)}{_HEAD[-1]}", "bold")]
+        rows = [screen.style(f"{left[0].ljust(indent)}{_HEAD[-1]}", "bold")]
     else:
-        found = [screen.style(left[0], "bold"), "    " + screen.style(_HEAD[-1], "bold")]
-    seen: dict[str, int] = {}
+        rows = [screen.style(left[0], "bold"), "    " + screen.style(_HEAD[-1], "bold")]
+    described: dict[str, int] = {}
     for line, head, packed in zip(lines, left[1:], files, strict=True):
-        found.append(f"{head.ljust(indent)}{packed.pop(0)}" if beside else head)
-        found += [" " * margin + part for part in packed]
+        rows.append(f"{head.ljust(indent)}{packed.pop(0)}" if beside else head)
+        rows += [" " * margin + rest for rest in packed]
         if explain:
-            found += [*screen.wrap(_explained(line, seen), "    ", "    "), ""]
+            rows += [*screen.wrap(_explained(line, described), "    ", "    "), ""]
     if names.short:
-        found.append(f"`*` stands for {terminal.printable(names.stem)}")
-    return found + [note for run in folded for note in _archs(run, screen)]
+        rows.append(f"`*` is short for {terminal.printable(names.stem)}")
+    return rows + [note for run in folded for note in _archs(run, screen)]
 
 
-def _left(lines: Sequence[Line]) -> list[str]:
+def _left_columns(lines: Sequence[Line]) -> list[str]:
     """The columns beside which the files stand, below their titles."""
     rows = [_HEAD[:-1], *map(_cells, lines)]
     # A plan for the host alone has no archs, and no column of them.
@@ -344,11 +343,11 @@ def _files(lines: Sequence[Line], names: FileNames, room: int) -> list[list[str]
         names.short = short
         return [list(_packed(names.words(line), room)) for line in lines]
 
-    ways = packed(short=False), packed(short=bool(names.stem))
-    long, short = (sum(map(len, way)) for way in ways)
+    layouts = packed(short=False), packed(short=bool(names.stem))
+    long, short = (sum(map(len, layout)) for layout in layouts)
     # `*` costs the reader a look at the note below the table, so it has to save a line.
     names.short = short < long
-    return ways[names.short]
+    return layouts[names.short]
 
 
 def _cells(line: Line) -> tuple[str, ...]:
@@ -361,15 +360,15 @@ def _cells(line: Line) -> tuple[str, ...]:
 
 def tool(stage: Stage) -> str:
     """The program of a stage with the word that says how it is used, such as `gcc -E`."""
-    mode = next((word for word in stage.argv[1:] if word in _MODES), "")
+    mode = next((argument for argument in stage.argv[1:] if argument in _MODES), "")
     return f"{stage.tool} {mode}".rstrip()
 
 
-def _explained(line: Line, seen: dict[str, int]) -> str:
+def _explained(line: Line, described: dict[str, int]) -> str:
     # A plan for ten archs would say each sentence ten times.
     stage = line.stages[0]
     arch = stage.arch if len(line.stages) == 1 else "each arch"
-    before = seen.setdefault(line.prose.does, stage.id)
+    before = described.setdefault(line.prose.does, stage.id)
     if before != stage.id:
         return terminal.printable(f"as stage {before + 1}" + (f", for {arch}" if arch else ""))
     return terminal.printable(sentence(line.prose, arch))

@@ -105,9 +105,9 @@ def _wants_colour(env: Mapping[str, str], *, tty: bool, color: str) -> bool:
 
 
 def _width(env: Mapping[str, str], measured: int) -> int:
-    asked = env.get("COLUMNS", "")
-    # `isdigit` alone takes `²`, of which int() makes nothing.
-    width = int(asked) if asked.isascii() and asked.isdigit() else measured
+    variable = env.get("COLUMNS", "")
+    # `isdigit` alone accepts `²`, which int() does not.
+    width = int(variable) if variable.isascii() and variable.isdigit() else measured
     return max(width, NARROWEST) if width else DEFAULT_WIDTH
 
 
@@ -149,7 +149,7 @@ def columns(rows: Iterable[Sequence[str]], right: Container[int] = ()) -> list[s
     widths = [max(len(visible(cell)) for cell in column) for column in cells]
     return [
         "  ".join(
-            pad(cell, widths[place], right=place in right) for place, cell in enumerate(row)
+            pad(cell, widths[column], right=column in right) for column, cell in enumerate(row)
         ).rstrip()
         for row in table
     ]
@@ -161,9 +161,9 @@ def common_width(cells: Iterable[str], most: int) -> int:
 
 
 def blocks(parts: Iterable[Iterable[str]]) -> str:
-    """Blocks of lines as text, with an empty line between those that hold any."""
-    shown = ["\n".join(lines) for lines in parts]
-    return "\n\n".join(block for block in shown if block) + "\n"
+    """Blocks of lines as text, with an empty line between those that are not empty."""
+    texts = ["\n".join(lines) for lines in parts]
+    return "\n\n".join(block for block in texts if block) + "\n"
 
 
 def wrap(text: str, width: int, *, indent: str = "", first: str | None = None) -> list[str]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # A longer name (an image reference) runs over its column instead of pushing all others to the right.
 _WIDE = 36
-# A longer release is called by the name of its component where another line speaks of it.
+# A longer release is called by the name of its component where another line mentions it.
 _LONG = 24
 # A selector may be continued on the next line before any of these.
 _SIGNS = "<>=!~"
@@ -31,7 +31,7 @@ _READABLE = 24
 
 
 class _Node(Value):
-    """A component or flag of the tree, with the claims that dispute it and what stands below it."""
+    """A component or flag of the tree, with the claims that dispute it and its children."""
 
     name: str
     evidence: str = ""
@@ -43,7 +43,7 @@ class _Node(Value):
 
 
 class NodeEntry(TypedDict):
-    """A component or flag, with the claims that dispute it and what stands below it."""
+    """A component or flag, with the claims that dispute it and its children."""
 
     name: str
     component: str
@@ -85,8 +85,8 @@ def text(
 
 
 def footer(resolution: Resolution) -> list[str]:
-    """What is said below an answer: how much there is and how well it is known, and what it leaves open."""
-    choices = [choice for held in resolution.targets.values() for choice in held]
+    """The lines below an answer: its size, its weakest evidence, and what it leaves open."""
+    choices = [choice for chosen in resolution.targets.values() for choice in chosen]
     facts = {cite.record for choice in choices for cite in choice.cites}
     closing = (
         f"Resolved {terminal.plural(len(choices), 'component')} from {terminal.plural(len(facts), 'fact')}, "
@@ -95,20 +95,20 @@ def footer(resolution: Resolution) -> list[str]:
     disputed = sum(bool(choice.disputed) for choice in choices)
     if disputed:
         closing += f", {disputed} disputed"
-    found = [closing, *(caveat["text"] for caveat in remarks.caveats(resolution))]
-    found += [f"cannot say: {part['text']}  TM120" for part in remarks.unread(resolution)]
-    return found
+    lines = [closing, *(caveat["text"] for caveat in remarks.caveats(resolution))]
+    lines += [f"cannot say: {unread['text']}  TM120" for unread in remarks.unread(resolution)]
+    return lines
 
 
 def document(index: Index, resolution: Resolution, notes: claims.Notes) -> list[TreeEntry]:
     """The same trees as JSON values, one for each target; `notes` number the sources."""
-    found: list[TreeEntry] = []
+    trees: list[TreeEntry] = []
     for target in resolution.targets:
         root = _TargetTree(index, resolution, target).root()
-        told = _headline(index, resolution, target)
-        node = root or _Node(name="nothing to choose", why=told)
-        found.append({"target": target, "root": _document(node, notes)})
-    return found
+        headline = _headline(index, resolution, target)
+        node = root or _Node(name="nothing to choose", why=headline)
+        trees.append({"target": target, "root": _document(node, notes)})
+    return trees
 
 
 def _document(node: _Node, notes: claims.Notes) -> NodeEntry:
@@ -118,8 +118,8 @@ def _document(node: _Node, notes: claims.Notes) -> NodeEntry:
         "evidence": node.evidence,
         "why": node.why,
         "notes": notes.numbered(node.sources),
-        "disputes": [_document(part, notes) for part in node.disputes],
-        "below": [_document(part, notes) for part in node.below],
+        "disputes": [_document(dispute, notes) for dispute in node.disputes],
+        "below": [_document(child, notes) for child in node.below],
     }
 
 
@@ -127,8 +127,8 @@ def _headline(index: Index, resolution: Resolution, target: str) -> str:
     # The defaults that were filled in are named as well; only a framework is built or installed.
     context = {ask.component: ask for ask in resolution.request.asks if ask.target in ("", target)}
     parts = [target]
-    asked = [index.header["components"][name] for name in context]
-    if any(part["framework"] or part["variant_of"] for part in asked):
+    requested = [index.header["components"][name] for name in context]
+    if any(head["framework"] or head["variant_of"] for head in requested):
         parts.append(f"from {context['from'].selector}")
     if "accelerator" in context:
         parts.append(f"accelerator {context['accelerator'].selector}")
@@ -143,24 +143,28 @@ class _TargetTree:
         self.resolution = resolution
         self.target = target
         self.components = index.header["components"]
-        held = resolution.targets[target]
+        chosen = resolution.targets[target]
         self.builds: dict[str, Variant] = {}
         self.inside: Mapping[str, str] = {}
         self.installs: Sequence[str] = ()
-        # What is built from source has no builds to tell apart, and loads nothing for it.
+        # An answer built from source has no builds to distinguish, and loads nothing for them.
         wheels = any(
             ask.component == "from" and ask.selector == "wheel" for ask in resolution.request.asks
         )
-        if wheels or any(self.components[choice.component]["variant_of"] for choice in held):
+        if wheels or any(self.components[choice.component]["variant_of"] for choice in chosen):
             from toolmatrix.report import variants
 
-            self.builds = {build.component: build for build in variants.of(index, held)}
+            self.builds = {build.component: build for build in variants.of(index, chosen)}
             self.inside = variants.carried(index, resolution, target)
             self.installs = variants.commands(index, resolution, target)
         # A flag is a component of which each spelling is a release.
-        self.choices = [one for one in held if not self.components[one.component]["flag"]]
-        self.flagged = {one.version: one for one in held if self.components[one.component]["flag"]}
-        self.long = {one.version: one.component for one in self.choices if len(one.version) > _LONG}
+        self.choices: list[Choice] = []
+        self.flagged: dict[str, Choice] = {}
+        for choice in chosen:
+            if self.components[choice.component]["flag"]:
+                self.flagged[choice.version] = choice
+            else:
+                self.choices.append(choice)
 
     def root(self) -> _Node | None:
         """The first component that was asked for, all others below it; None where nothing was chosen."""
@@ -168,9 +172,9 @@ class _TargetTree:
             return None
         wanted = {*self.resolution.request.wanted}
         # What was asked for may be no part of the answer on this target.
-        roots = [one for one in self.choices if one.component in wanted] or self.choices[:1]
-        below = self.below(roots)
-        root = self.node(roots[0], below)
+        roots = [choice for choice in self.choices if choice.component in wanted]
+        roots = roots or self.choices[:1]
+        root = self.node(roots[0], self.below(roots))
         # The first line says what was asked for, with the defaults: no fact explains it better.
         return root.replace(
             why=_headline(self.index, self.resolution, self.target),
@@ -179,38 +183,38 @@ class _TargetTree:
 
     def built(self) -> Iterator[_Node]:
         """The images of what was asked for that were built."""
-        for one in remarks.images_of(self.index, self.resolution, self.target):
+        for image in remarks.images_of(self.index, self.resolution, self.target):
             yield _Node(
-                name=f"built {one.day}",
+                name=f"built {image.day}",
                 evidence="ran",
-                why=one.text,
-                sources=(self.index.record(self.index.number(one.build.fact)).source,),
+                why=image.text,
+                sources=(self.index.record(self.index.number(image.build.fact)).source,),
             )
 
     def below(self, roots: Sequence[Choice]) -> dict[int, list[Choice]]:
         """Each choice below the component it belongs under, all else below the first component asked for."""
         first = roots[0]
-        asked = {id(choice) for choice in roots}
+        requested = {id(choice) for choice in roots}
         # Of several archs or devices the first one is found.
         by_name = {choice.component: choice for choice in reversed(self.choices)}
-        found: dict[int, list[Choice]] = {}
+        children: dict[int, list[Choice]] = {}
         for choice in self.choices:
             if choice is first:
                 continue
             over = by_name.get(self.components[choice.component]["under"])
-            # A parent that is no framework keeps what it brought in: the distro stands below its image.
+            # A parent that is not a framework keeps what it brought in: the distro is below its image.
             if over is None and choice.component in ("distro", "driver"):
                 over = by_name.get(choice.parent)
-            if over is None or over is choice or id(choice) in asked:
+            if over is None or over is choice or id(choice) in requested:
                 over = first
-            found.setdefault(id(over), []).append(choice)
+            children.setdefault(id(over), []).append(choice)
         # The build comes first: it decides what else there is.
-        for held in found.values():
-            held.sort(key=lambda choice: not self.components[choice.component]["variant_of"])
-        return found
+        for siblings in children.values():
+            siblings.sort(key=lambda choice: not self.components[choice.component]["variant_of"])
+        return children
 
     def node(self, choice: Choice, below: dict[int, list[Choice]]) -> _Node:
-        """A choice with its disputes and all that stands below it."""
+        """A choice with its disputes and all its children."""
         return _Node(
             component=choice.component,
             name=self.name(choice),
@@ -218,24 +222,24 @@ class _TargetTree:
             why=self.why(choice),
             sources=_sources(self.index, choice),
             disputes=tuple(_disputes(self.index, choice)) if choice.disputed else (),
-            below=tuple(self.node(one, below) for one in below.get(id(choice), ())),
+            below=tuple(self.node(child, below) for child in below.get(id(choice), ())),
         )
 
     def name(self, choice: Choice) -> str:
         """The name of a choice; a build by where it comes from, and the component of a build with its line."""
         component, version = choice.component, choice.version
-        part = self.components[component]
+        head = self.components[component]
         if component in self.builds:
             return f"{component} {self.builds[component].local}"
-        if part["variant_of"]:
-            build = self.builds[part["variant_of"]]
+        if head["variant_of"]:
+            build = self.builds[head["variant_of"]]
             return f"{build.line} build for {build.machine}"
-        if part["floor"]:
+        if head["floor"]:
             # A release that the request names exactly may lie between those that are listed.
             exactly = f"{component}=="
             asks = [ask.text for ask in self.resolution.request.asks if ask.component == component]
-            given = next((text for text in asks if text.startswith(exactly)), "")
-            release = given.removeprefix(exactly).lstrip("=")
+            named = next((text for text in asks if text.startswith(exactly)), "")
+            release = named.removeprefix(exactly).lstrip("=")
             return f"{component} {release or '>=' + version}"
         return version if component == "arch" else f"{component} {version}"
 
@@ -248,25 +252,26 @@ class _TargetTree:
         if choice.component in self.inside:
             reason += f" (with {self.inside[choice.component]})"
         reason = reason.removeprefix(f"{choice.component} ").removeprefix(f"{choice.version} ")
-        # The reference of an image would be the longest word of every line that speaks of it.
-        for release, component in self.long.items():
-            reason = reason.replace(release, component)
+        # The reference of an image would be the longest word of every line that mentions it.
+        for other in self.choices:
+            if len(other.version) > _LONG:
+                reason = reason.replace(other.version, other.component)
         return reason
 
     def flags(self) -> Iterator[_Node]:
         """The flags of the answer: those solved with it, and those that follow from the CPU and the codegen archs."""
         for line in self.installs:
             yield _Node(name=line)
-        made = flags.of(self.resolution, self.target)
-        for flag in made.cflags:
+        chosen = flags.of(self.resolution, self.target)
+        for flag in chosen.cflags:
             if flag in self.flagged:
                 yield self.node(self.flagged[flag], {}).replace(name=flag, disputes=())
             else:
-                why = f"archspec {made.archspec} spells --cpu {self.resolution.request.cpu}"
+                why = f"archspec {chosen.archspec}, for --cpu {self.resolution.request.cpu}"
                 yield _Node(name=flag, evidence="artifact", why=why)
-        archs = {one.version: one for one in self.choices if one.component == "arch"}
-        gencode = [flag for flag in made.nvcc if flag.startswith("-gencode")]
-        for compiler, spelled in (("nvcc", gencode), ("hipcc", made.hipcc)):
+        archs = {choice.version: choice for choice in self.choices if choice.component == "arch"}
+        gencode = [flag for flag in chosen.nvcc if flag.startswith("-gencode")]
+        for compiler, spelled in (("nvcc", gencode), ("hipcc", chosen.hipcc)):
             for flag in spelled:
                 # Such a flag is known as well as that the compiler takes the arch.
                 name = next(arch for arch in archs if flag.endswith(f"={arch}"))
@@ -276,21 +281,21 @@ class _TargetTree:
                     why=f"{compiler} makes {name} code",
                     sources=_sources(self.index, archs[name]),
                 )
-        for wish in made.missing:
+        for wish in chosen.missing:
             yield _Node(name=f"no {wish}", why="the chosen compiler has no flag for it")
 
 
 def _disputes(index: Index, choice: Choice) -> Iterator[_Node]:
-    seen = set()
-    for part in choice.disputed:
-        record = index.claim(part.rival)
+    disagreements = set()
+    for rival in choice.disputed:
+        record = index.claim(rival.rival)
         disagreement = claims.disagreement(record)
-        if disagreement not in seen:
-            seen.add(disagreement)
+        if disagreement not in disagreements:
+            disagreements.add(disagreement)
             yield _Node(
                 name="disputed",
-                evidence=part.evidence,
-                why=f"{disagreement}, {index.claim(part.deciding).evidence} wins  TM301",
+                evidence=rival.evidence,
+                why=f"{disagreement}, {index.claim(rival.deciding).evidence} wins  TM301",
                 sources=(record.source,),
             )
 
@@ -311,7 +316,7 @@ def _tree(root: _Node, notes: claims.Notes, screen: Terminal, depth: int | None)
         # Where a branch follows below this node, its bar runs beside the lines that continue the node.
         goes_on = len(after) > len(below) and after.startswith(below)
         bar = screen.charset.bar if goes_on else ""
-        yield from _drawn(lead, below + bar, node, notes, screen, (wide, middle))
+        yield from _node_lines(lead, below + bar, node, notes, screen, (wide, middle))
 
 
 def _branches(
@@ -320,14 +325,14 @@ def _branches(
     for dispute in node.disputes:
         yield indent + charset.corner, indent + charset.blank, dispute
     below = node.below if depth is None or depth > 0 else ()
-    for place, child in enumerate(below, 1):
-        last = place == len(below)
+    for position, child in enumerate(below, 1):
+        last = position == len(below)
         inner = indent + (charset.blank if last else charset.bar)
         yield indent + (charset.corner if last else charset.tee), inner, child
         yield from _branches(child, charset, None if depth is None else depth - 1, inner)
 
 
-def _drawn(
+def _node_lines(
     lead: str,
     below: str,
     node: _Node,
@@ -357,5 +362,5 @@ def _drawn(
     reason = f"{node.why} {mark}"
     for sign in _SIGNS:
         reason = reason.replace(f",{sign}", f", {sign}")
-    for part in screen.wrap(reason, head, indent):
-        yield part.rstrip()
+    for line in screen.wrap(reason, head, indent):
+        yield line.rstrip()

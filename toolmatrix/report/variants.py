@@ -1,4 +1,4 @@
-"""The builds that an answer installs: what tells each from the others, what is inside, and what installs it."""
+"""The builds that an answer installs: how each differs from the others, what is inside, and what installs it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNQUOTED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 
 
 class BuildForm(TypedDict):
-    """A build by what tells it from others."""
+    """A build by what distinguishes it from others."""
 
     name: str
     """The release with its line: `2.7.1+cu118`."""
@@ -29,9 +29,9 @@ class BuildForm(TypedDict):
     accelerator: str
     abi: str
     sass: list[str] | None
-    """Codegen archs with machine code; null where nobody knows."""
+    """Codegen archs with machine code; null where unknown."""
     ptx: list[str] | None
-    """Codegen archs that the driver compiles; null where nobody knows."""
+    """Codegen archs that the driver compiles; null where unknown."""
     install: Annotated[dict[str, str], "pip", "uv"]
     """The command that installs it, by tool."""
     build: str
@@ -44,7 +44,7 @@ class BuildForm(TypedDict):
 
 
 class Variant(Value):
-    """One build of a component: `archs` are None where nobody knows them, `partly` where it may hold more.
+    """One build of a component: `archs` are None where unknown, `partly` where it may hold more.
 
     `extras` are by frameworks those of the package that pip compiles for them where it is installed.
     """
@@ -73,17 +73,16 @@ class Variant(Value):
 def of(index: Index, choices: Iterable[Choice]) -> Iterator[Variant]:
     """The builds among the choices of a target."""
     components = index.header["components"]
-    held = list(choices)
-    python = next((choice.version for choice in held if choice.component == "python"), "")
-    for choice in held:
+    chosen = list(choices)
+    python = next((choice.version for choice in chosen if choice.component == "python"), "")
+    for choice in chosen:
         if components[choice.component]["variant_of"]:
             yield build(index, choice.component, choice.version, python)
 
 
 def build(index: Index, component: str, name: str, python: str = "") -> Variant:
     """One build of a component of builds, by its name; where its file is one for each Python, that of the newest."""
-    part = index.component(component)
-    attributes = index.release(part.releases[part.versions.index(name)]).attributes
+    attributes = index.release(index.number(f"{component}=={name}")).attributes
     channel = index.channel(attributes["channel"])
     return Variant(
         component=index.header["components"][component]["variant_of"],
@@ -95,11 +94,11 @@ def build(index: Index, component: str, name: str, python: str = "") -> Variant:
         machine=attributes["machine"],
         accelerator=attributes["accelerator"],
         abi=attributes.get("abi", ""),
-        # What nobody looked into may hold anything, which is not the same as nothing.
+        # A build that was not inspected may contain anything, which is not the same as nothing.
         archs=None if attributes["archs"] == "unknown" else tuple(attributes["archs"].split()),
         partly="at-least" in attributes,
         requirement=_for_python(attributes["install"], python or _newest(index, component, name)),
-        extras=dict(word.split("=") for word in attributes.get("extras", "").split()),
+        extras=dict(extra.split("=") for extra in attributes.get("extras", "").split()),
         arguments=tuple(word.replace("{line}", attributes["line"]) for word in channel.install),
     )
 
@@ -114,19 +113,21 @@ def _for_python(install: str, python: str) -> str:
 
 
 def _newest(index: Index, component: str, name: str) -> str:
-    """The newest Python that facts let a build go with."""
+    """The newest Python that facts allow with a build."""
     if "python" not in index.header["components"]:
         return ""
     allowed = limits(index, component, "python", index.scale(component).bit(name))
     pythons = index.component("python").versions
-    return next((one for place, one in reversed([*enumerate(pythons)]) if allowed >> place & 1), "")
+    admitted = [version for bit, version in enumerate(pythons) if allowed >> bit & 1]
+    return admitted[-1] if admitted else ""
 
 
-def preferred(index: Index, found: Resolution, choice: Choice, other: str) -> str:
+def preferred(index: Index, resolution: Resolution, choice: Choice, other: str) -> str:
     """The rule by which a build was taken and another one was not."""
     mine = build(index, choice.component, choice.version)
     another = build(index, choice.component, other)
-    devices = [part.version for part in found.targets[choice.target] if part.component == "device"]
+    chosen = resolution.targets[choice.target]
+    devices = [one.version for one in chosen if one.component == "device"]
     # In the order in which the solver prefers builds: see `solve.preferences`.
     if any(_native(index, mine, name) > _native(index, another, name) for name in devices):
         return "machine code for the device comes before code that the driver compiles, by rule native-sass"
@@ -139,7 +140,7 @@ def preferred(index: Index, found: Resolution, choice: Choice, other: str) -> st
 
 
 def _native(index: Index, variant: Variant, device: str) -> bool:
-    # A driver compiles PTX for any later device, so only machine code tells that a build was made for this one.
+    # A driver compiles PTX for any later device, so only machine code shows that a build was made for this one.
     runs = limits(index, "device", "arch", index.scale("device").bit(device))
     archs = index.scale("arch")
     return any(runs & archs.bit(name) for name in variant.archs or () if not name.startswith(PTX))
@@ -147,8 +148,8 @@ def _native(index: Index, variant: Variant, device: str) -> bool:
 
 def commands(index: Index, resolution: Resolution, target: str, tool: str = "pip") -> list[str]:
     """The commands that install what was asked for in a target, none where one of its packages would be missing."""
-    held = resolution.targets[target]
-    builds = {build.component: build for build in of(index, held)}
+    choices = resolution.targets[target]
+    builds = {build.component: build for build in of(index, choices)}
     chosen = resolution.chosen(target)
     wheels = any(
         ask.component == "from" and ask.selector == "wheel" and ask.target in ("", target)
@@ -156,32 +157,32 @@ def commands(index: Index, resolution: Resolution, target: str, tool: str = "pip
     )
     besides = []
     for name in dict.fromkeys(resolution.request.wanted):
-        part = index.header["components"][name]
+        head = index.header["components"][name]
         if name in builds:
             continue
-        if not part["variants"] and wheels and name in chosen and _on_index(index, name):
+        if not head["variants"] and wheels and name in chosen and _on_index(index, name):
             besides.append(f"{name}=={chosen[name]}")
-        elif part["variants"] or part["framework"] or _on_index(index, name):
+        elif head["variants"] or head["framework"] or _on_index(index, name):
             return []
-    return installs([_bound(build, chosen) for build in builds.values()], tool, besides)
+    return installs([_with_extras(build, chosen) for build in builds.values()], tool, besides)
 
 
 def _on_index(index: Index, name: str) -> bool:
     """Check whether releases of a component were read from the package of its name on the package index."""
     sources = {index.release(number).source for number in index.component(name).releases}
-    # The place of such a source begins so: `package NAME, final releases 1.0 to 2.0`.
+    # The address of such a source begins like this: `package NAME, final releases 1.0 to 2.0`.
     return any(index.source(source).at.startswith(f"package {name},") for source in sources)
 
 
-def _bound(build: Variant, chosen: Mapping[str, str]) -> Variant:
+def _with_extras(build: Variant, chosen: Mapping[str, str]) -> Variant:
     """A build with the extras for the frameworks beside it, which pip compiles against those that are installed."""
     extras = [extra for framework, extra in build.extras.items() if framework in chosen]
     if not extras:
         return build
     name, pin, release = build.requirement.partition("==")
-    package, _, given = name.removesuffix("]").partition("[")
+    package, _, existing = name.removesuffix("]").partition("[")
     return build.replace(
-        requirement=f"{package}[{','.join(filter(None, (given, *extras)))}]{pin}{release}",
+        requirement=f"{package}[{','.join(filter(None, (existing, *extras)))}]{pin}{release}",
         arguments=(*build.arguments, "--no-build-isolation"),
     )
 
@@ -191,7 +192,7 @@ def installs(
 ) -> list[str]:
     """The commands that install builds, one for each channel, and other packages of the default index beside them.
 
-    What lies at a place of its own is installed before what may need it from there, and what is compiled last.
+    Packages of other indexes are installed before those that may need them, and what pip compiles last.
     """
     by_channel: dict[tuple[str, ...], list[str]] = {}
     for variant in variants:
@@ -203,7 +204,7 @@ def installs(
     start = ["pip", "install"] if tool == "pip" else ["uv", "pip", "install"]
     return [
         " ".join(map(_quoted, [*start, *dict.fromkeys(by_channel[arguments]), *arguments]))
-        for arguments in sorted(by_channel, key=_turn)
+        for arguments in sorted(by_channel, key=_install_order)
     ]
 
 
@@ -216,14 +217,14 @@ def _quoted(word: str) -> str:
     return shlex.quote(word)
 
 
-def _turn(arguments: tuple[str, ...]) -> int:
+def _install_order(arguments: tuple[str, ...]) -> int:
     return 2 if "--no-build-isolation" in arguments else 1 - bool(arguments)
 
 
 def document(variant: Variant) -> BuildForm:
-    """A build as JSON values; `sass` and `ptx` are null where nobody knows what is inside, `partly` is told of more."""
+    """A build as JSON values; `sass` and `ptx` are null where the content is unknown."""
     archs = variant.archs
-    made: BuildForm = {
+    form: BuildForm = {
         "build": variant.build,
         "name": variant.local,
         "channel": variant.channel,
@@ -238,8 +239,8 @@ def document(variant: Variant) -> BuildForm:
         "arguments": list(variant.arguments),
     }
     if variant.partly:
-        made["partly"] = True
-    return made
+        form["partly"] = True
+    return form
 
 
 def carried(index: Index, resolution: Resolution, target: str) -> dict[str, str]:
@@ -248,12 +249,12 @@ def carried(index: Index, resolution: Resolution, target: str) -> dict[str, str]
 
     components = index.header["components"]
     chosen = resolution.chosen(target)
-    found = {}
+    owners = {}
     for choice in resolution.targets[target]:
         owner = components[choice.component]["variant_of"]
         if owner:
             bit = index.scale(choice.component).bit(choice.version)
             for about, builds in inside(index, choice.component, bit).items():
                 if about in chosen and builds & bit:
-                    found[about] = owner
-    return found
+                    owners[about] = owner
+    return owners
