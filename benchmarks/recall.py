@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.logs import captured
 from toolmatrix.api.requests import OpenMatrix, request_context
-from toolmatrix.commands.diagnose import diagnosed
+from toolmatrix.commands.diagnose import diagnose_log
 from toolmatrix.logs import log, signatures
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def main() -> None:
     def outcomes(row: Mapping[str, Any]) -> Iterator[str]:
         text = "\n".join([*captured.lines_of(row), ""]).encode()
         seen = log.observe(io.BytesIO(text), book, row["issue"])
-        report = diagnosed(seen, "", 0, OpenMatrix(index=place.index))
+        report = diagnose_log(seen, "", 0, OpenMatrix(index=place.index))
         found = report.to_json()["findings"]
         if not row["between"]:
             yield from ("decoys", *(["taken"] if found else []))

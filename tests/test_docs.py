@@ -324,7 +324,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 def option_row(option: Option) -> list[str]:
     """One option: as flag, variable and key, with its default and meaning."""
     flags = [*option.flags[:-1], f"{option.flags[-1]} {option.metavar}".rstrip()]
-    variable = "" if option.only_flag else option.variable
+    variable = "" if option.cli_only else option.variable
     choices = ", ".join(f"`{word}`" for word in option.choices)
     default = option.show(option.default) if option.default not in ((), 0, False) else ""
     return [

@@ -52,7 +52,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def test_what_is_kept_is_there_for_others(place: str) -> None:
-    first, second = document_store.opened(place), document_store.opened(place)
+    first, second = document_store.open_store(place), document_store.open_store(place)
     assert held(first) is None
     kept(first)
     assert held(second) == BODY
@@ -62,7 +62,7 @@ def test_what_is_kept_is_there_for_others(place: str) -> None:
 
 
 def test_a_document_of_another_name_is_not_there(tmp_path: Path) -> None:
-    store = document_store.opened(str(tmp_path))
+    store = document_store.open_store(str(tmp_path))
     kept(store)
     assert store.get("test.thing/2", "thing", "one") is None
     (path,) = files(tmp_path)
@@ -103,7 +103,7 @@ def test_a_damaged_document_is_not_there_and_is_written_anew(data: st.DataObject
 def test_what_unpacks_without_end_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = document_store.opened(str(tmp_path))
+    store = document_store.open_store(str(tmp_path))
     kept(store, body=BODY | {"b": "x" * 3000})
     assert held(store) is not None
     monkeypatch.setattr(document_store, "_LARGEST", 1000)
@@ -113,7 +113,7 @@ def test_what_unpacks_without_end_is_not_there(
 
 
 def test_nobody_else_can_look_into_a_folder(tmp_path: Path) -> None:
-    kept(document_store.opened(str(tmp_path / "a/b")))
+    kept(document_store.open_store(str(tmp_path / "a/b")))
     assert (tmp_path / "a/b").stat().st_mode & 0o777 == 0o700
 
 
@@ -145,7 +145,7 @@ def test_a_folder_keeps_what_was_used_last(tmp_path: Path) -> None:
 def test_a_store_that_cannot_be_written_is_read_and_one_that_is_none_is_empty(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = document_store.opened(str(tmp_path / "store"))
+    whole = document_store.open_store(str(tmp_path / "store"))
     kept(whole)
 
     def refused(*_: object) -> None:
@@ -157,7 +157,7 @@ def test_a_store_that_cannot_be_written_is_read_and_one_that_is_none_is_empty(
     assert (held(whole), held(whole, "two")) == (BODY, None)
     assert len(files(tmp_path)) == 1
     (tmp_path / "file").write_text("")
-    none = document_store.opened(str(tmp_path / "file"))
+    none = document_store.open_store(str(tmp_path / "file"))
     kept(none)
     assert held(none) is None
 
@@ -176,7 +176,7 @@ def test_what_is_no_document_is_not_there_and_is_not_waited_for(
     what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(document_store, "_LARGEST", 1 << 20)
-    store = document_store.opened(str(tmp_path))
+    store = document_store.open_store(str(tmp_path))
     kept(store)
     (path,) = files(tmp_path)
     path.unlink()
@@ -198,7 +198,7 @@ def test_a_disk_that_is_full_or_cannot_be_written_fails_nothing(
     if subprocess.run(mount, check=False, capture_output=True).returncode:
         docker.unable("a small disk needs the right to mount one")
     try:
-        store = document_store.opened(str(tmp_path))
+        store = document_store.open_store(str(tmp_path))
         kept(store, "first")
         if option == "ro":
             subprocess.run(["mount", "-o", "remount,ro", str(tmp_path)], check=True)
@@ -206,7 +206,7 @@ def test_a_disk_that_is_full_or_cannot_be_written_fails_nothing(
             kept(store, str(number), BODY | {"b": os.urandom(1000).hex()})
         assert held(store, "first") == BODY
         assert held(store, "99") is None
-        assert bool(document_store.hindrance(str(tmp_path))) == (option == "ro")
+        assert bool(document_store.problem_with_folder(str(tmp_path))) == (option == "ro")
         assert not list(tmp_path.rglob("*.tmx-part"))
     finally:
         subprocess.run(["umount", str(tmp_path)], check=True)
@@ -215,7 +215,7 @@ def test_a_disk_that_is_full_or_cannot_be_written_fails_nothing(
 @pytest.mark.parametrize("place", ["file://", "file://some/store", "file://host/some/store"])
 def test_an_address_of_a_file_that_is_none_is_refused(place: str) -> None:
     with pytest.raises(UsageError) as caught:
-        document_store.opened(place)
+        document_store.open_store(place)
     assert (caught.value.what, caught.value.found) == (
         "the store is not a folder or a supported URL",
         f"`{place}`",
@@ -225,12 +225,12 @@ def test_an_address_of_a_file_that_is_none_is_refused(place: str) -> None:
 def test_a_folder_says_why_nothing_can_be_kept_there(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for name, why in (("new", ""), ("file/below", "Not a directory"), ("file", "File exists")):
-        assert document_store.hindrance(str(tmp_path / name)) == why
+        assert document_store.problem_with_folder(str(tmp_path / name)) == why
 
 
 def test_a_place_that_nobody_knows_is_refused() -> None:
     with pytest.raises(UsageError) as caught:
-        document_store.opened("nowhere://bucket/folder")
+        document_store.open_store("nowhere://bucket/folder")
     assert caught.value.what == "the store is not a folder or a supported URL"
     assert caught.value.found.startswith("`nowhere://bucket/folder`: ")
 
@@ -238,11 +238,11 @@ def test_a_place_that_nobody_knows_is_refused() -> None:
 def test_a_place_without_fsspec_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
     with pytest.raises(UsageError, match="a store that is not a folder needs fsspec"):
-        document_store.opened("s3://bucket/folder")
+        document_store.open_store("s3://bucket/folder")
 
 
 def test_a_document_names_what_it_is(tmp_path: Path) -> None:
-    kept(document_store.opened(str(tmp_path)))
+    kept(document_store.open_store(str(tmp_path)))
     (path,) = files(tmp_path)
     body = document_store._unpack(path.read_bytes())
     assert json.dumps(body) == json.dumps({"schema": SCHEMA, "kind": "thing", "key": "one", **BODY})

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stages import corpus
-from toolmatrix.lines import clean
+from toolmatrix.lines import strip_prefixes
 from toolmatrix.stages import Plan, parse_log
 
 PREFIXES = [
@@ -68,13 +68,13 @@ LINES = [
 @pytest.mark.parametrize("prefix", PREFIXES)
 @pytest.mark.parametrize("line", LINES)
 def test_a_prefix_comes_off(prefix: str, line: str) -> None:
-    assert clean(prefix + line + "\r\n") == line
+    assert strip_prefixes(prefix + line + "\r\n") == line
 
 
 @pytest.mark.parametrize("prefix", MARKED_ONLY)
 def test_a_doubtful_prefix_comes_off_only_before_the_mark(prefix: str) -> None:
-    assert clean(prefix + LINES[0]) == LINES[0]
-    assert clean(prefix + "broken.cu(1): error: x").endswith("error: x")
+    assert strip_prefixes(prefix + LINES[0]) == LINES[0]
+    assert strip_prefixes(prefix + "broken.cu(1): error: x").endswith("error: x")
 
 
 @pytest.mark.parametrize(
@@ -97,17 +97,17 @@ def test_a_doubtful_prefix_comes_off_only_before_the_mark(prefix: str) -> None:
     ],
 )
 def test_a_line_that_only_looks_like_it_stays(line: str) -> None:
-    assert clean(line) == line
+    assert strip_prefixes(line) == line
 
 
 def test_what_a_progress_line_leaves_is_its_last_state() -> None:
-    assert clean("[1/9] a\r[2/9] b\r#$ gcc -E a.cu\n") == "#$ gcc -E a.cu"
+    assert strip_prefixes("[1/9] a\r[2/9] b\r#$ gcc -E a.cu\n") == "#$ gcc -E a.cu"
 
 
 @given(st.text(), st.text(st.sampled_from("[]#$ 0123456789:.|>\t\x1b+-TZaZ")))
 def test_any_line_can_be_cleaned_twice(line: str, noise: str) -> None:
     for text in (line, noise, noise + LINES[0]):
-        assert isinstance(clean(clean(text)), str)
+        assert isinstance(strip_prefixes(strip_prefixes(text)), str)
 
 
 def test_cleaning_is_linear() -> None:
@@ -126,7 +126,7 @@ def test_cleaning_is_linear() -> None:
         "E   ",
         "     312    ",
     ):
-        assert isinstance(clean(piece * 200_000 + LINES[0]), str)
+        assert isinstance(strip_prefixes(piece * 200_000 + LINES[0]), str)
 
 
 def bare(plans: tuple[Plan, ...]) -> list[Plan]:

@@ -71,7 +71,7 @@ def test_a_command_s_page_has_its_options_and_an_option_s_its_commands() -> None
             assert "- commands: every command" in text
         else:
             assert re.findall(r"commands/([\w-]+)\.md", text) == takers
-        assert (f"- variable: `{option.variable}`" in text) != option.only_flag
+        assert (f"- variable: `{option.variable}`" in text) != option.cli_only
 
 
 def test_signs_of_markdown_in_words_are_letters() -> None:

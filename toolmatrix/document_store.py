@@ -102,7 +102,7 @@ def _unpack(data: bytes) -> dict[str, Any] | None:
     return body if isinstance(body, dict) else None
 
 
-def opened(location: str, size: int = SIZE) -> DocumentStore:
+def open_store(location: str, size: int = SIZE) -> DocumentStore:
     """The store in a folder, which is created when needed, or at a URL, which needs fsspec.
 
     Raises UsageError for a location that fsspec does not know or cannot open.
@@ -139,7 +139,7 @@ def _folder(location: str) -> str:
     return "" if "://" in folder else folder
 
 
-def hindrance(location: str) -> str:
+def problem_with_folder(location: str) -> str:
     """Why a folder cannot be used as a store; empty where it can, and for a URL, which only its driver can check."""
     folder = _folder(location)
     if not folder:

@@ -169,18 +169,18 @@ class Finding(Value):
         return self.advice.format_map(_TemplateFields(self))
 
 
-def united(values: Iterable[Value], field: str) -> tuple[Any, ...]:
+def union_of_fields(values: Iterable[Value], field: str) -> tuple[Any, ...]:
     """Everything that a field of several values holds, each once."""
     return tuple(dict.fromkeys(entry for value in values for entry in getattr(value, field)))
 
 
-def merged(findings: Iterable[AnyFinding], *fields: str) -> list[AnyFinding]:
+def merge(findings: Iterable[AnyFinding], *fields: str) -> list[AnyFinding]:
     """Findings that differ in some of their lists alone as one, whose lists hold everything."""
     same: dict[Finding, list[AnyFinding]] = {}
     for finding in findings:
         same.setdefault(finding.replace(**dict.fromkeys(fields, ())), []).append(finding)
     return [
-        alike[0].replace(**{field: united(alike, field) for field in fields})
+        alike[0].replace(**{field: union_of_fields(alike, field) for field in fields})
         for alike in same.values()
     ]
 

@@ -52,7 +52,7 @@ _MAYBE = re.compile(
 _FURTHEST = 400
 
 
-def clean(line: str) -> str:
+def strip_prefixes(line: str) -> str:
     """A line as its program wrote it: no line end, no colour, nothing that a log writer put in front."""
     # Most lines of a dry run need nothing else.
     if line.startswith(MARK):

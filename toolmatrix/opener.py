@@ -19,7 +19,7 @@ _STREAMS = ("/dev/fd/", "/proc/self/fd/")
 _PLAIN = ("/dev/stdin", os.devnull)
 
 
-def opened(path: str) -> BufferedReader:
+def open_file(path: str) -> BufferedReader:
     """A file to read. Raises OSError for one that cannot be read or may never end, ValueError for no path."""
     _check(path, os.stat(path).st_mode)
     # A FIFO may have taken the place of what was looked at.

@@ -81,7 +81,7 @@ def os_errors_as(message: str, path: str, help: str = "") -> Iterator[None]:
         raise OutputError(message, where=Position(path), found=reason, help=help) from None
 
 
-class KeptLines:
+class ResultsFile:
     """Documents of one schema that a run keeps as they come, and that the next goes on from; none without a path.
 
     On entry `take` is called with each that is there: it raises KeyError, TypeError, ValueError or AttributeError for

@@ -19,7 +19,7 @@ def processors() -> int:
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def without_collector() -> Iterator[None]:
     """Keep the collector from going through all that is made inside, again and again."""
     collects = gc.isenabled()
     gc.disable()

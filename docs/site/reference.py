@@ -76,7 +76,7 @@ def _command(command: Command) -> str:
     for title, options in sections(command):
         rows = [[_option_link(one, command), _said(meaning(one, command))] for one in options]
         parts += [f"## {title}", _table(("option", "what it does"), rows)] if rows else []
-    forms = ", ".join(f"[`{form}`](../formats/{form}.md)" for form in command.forms)
+    forms = ", ".join(f"[`{form}`](../formats/{form}.md)" for form in command.all_formats)
     return _blocks(*parts, "## Formats", forms)
 
 
@@ -106,7 +106,7 @@ def _option(option: Option) -> str:
         "value": f"`{option.metavar}`" if option.takes_value else "none",
         "words": ", ".join(f"`{word}`" for word in words),
         "default": _quoted(option.show(option.default)),
-        "variable": "" if option.only_flag else f"`{option.variable}`",
+        "variable": "" if option.cli_only else f"`{option.variable}`",
         "key of a settings file": f"`{option.key}`" if option.configurable else "",
         "not with": ", ".join(f"`{all_options()[name].flags[-1]}`" for name in option.excludes),
         "commands": every,
@@ -124,7 +124,7 @@ def _formats() -> Section:
     known = formats.known()
     pages = {}
     for name in every_format():
-        takers = [one for one in COMMANDS.values() if name in one.forms]
+        takers = [one for one in COMMANDS.values() if name in one.all_formats]
         line = (
             known[name].SUMMARY if name in known else f"written by {plural(len(takers), 'command')}"
         )

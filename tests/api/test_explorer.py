@@ -18,7 +18,7 @@ from toolmatrix.cli.main import main
 from toolmatrix.facts.index import Index, in_memory
 from toolmatrix.report.claims import address
 from toolmatrix.report.terminal import Terminal
-from toolmatrix.request.fields import given
+from toolmatrix.request.fields import parse_arguments
 from toolmatrix.request.names import Names
 from toolmatrix.resources import schema_path
 
@@ -93,7 +93,7 @@ def test_a_tree_has_the_lines_of_the_text(explorer: Explorer, words: tuple[str, 
     answer = explorer.answer("resolve", words)
     # Lines that are continued below would hide what they say: the text of a wide screen.
     wide = Terminal(width=1000)
-    options = given(words)
+    options = parse_arguments(words)
     found = toolmatrix.resolve(*options.pop("wanted"), **options)
     lines = iter(found.text(wide).splitlines())
     for tree in answer["trees"]:

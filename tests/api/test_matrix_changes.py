@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from tests.facts.small import facts, table, write
-from toolmatrix.api.matrix_changes import changes, earlier
+from toolmatrix.api.matrix_changes import changes, open_earlier
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.errors import MatrixError
 from toolmatrix.facts import store
@@ -32,7 +32,7 @@ def matrix(folder: Path, *rows: dict[str, Any]) -> str:
 
 
 def test_facts_that_came_went_and_say_something_else_are_told(tmp_path: Path) -> None:
-    before = earlier(
+    before = open_earlier(
         matrix(
             tmp_path / "before",
             {"app": "2.6.0", "gcc": "7", "cuda": "11.1"},
@@ -76,11 +76,13 @@ def test_an_earlier_matrix_is_a_folder_an_archive_or_a_front_page(
     archive, folder = tmp_path / "matrix.zip", tmp_path / "index"
     archive.write_bytes(open_matrix(path).to_bytes())
     store.write_folder(str(folder), open_matrix(path).index.files())
-    assert {earlier(one).digest for one in (path, archive, folder)} == {open_matrix(path).digest}
+    assert {open_earlier(one).digest for one in (path, archive, folder)} == {
+        open_matrix(path).digest
+    }
     archive.write_bytes(open_matrix(path).to_bytes()[:300])
     monkeypatch.setattr("toolmatrix.facts.index.FORMAT", "toolmatrix-index/0")
     for damaged in (archive, folder):
         with pytest.raises(MatrixError, match="damaged or from another version"):
-            earlier(damaged)
+            open_earlier(damaged)
     with pytest.raises(MatrixError):
-        earlier(tmp_path / "nothing.yaml")
+        open_earlier(tmp_path / "nothing.yaml")

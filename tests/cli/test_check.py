@@ -326,7 +326,7 @@ def test_processes_find_what_one_finds(
     alone = cli("check", "--matrix", broken, "--json")
     monkeypatch.setattr(checks, "_WORTHWHILE", 1)
     monkeypatch.setattr(checks, "processors", lambda: 2)
-    monkeypatch.setattr(sweep, "PART", 1)
+    monkeypatch.setattr(sweep, "BATCH", 1)
     assert cli("check", "--matrix", broken, "--json") == alone
 
 
@@ -347,6 +347,6 @@ def test_a_lost_process_is_made_up_for(
 
     monkeypatch.setattr(checks, "_WORTHWHILE", 1)
     monkeypatch.setattr(checks, "processors", lambda: 2)
-    monkeypatch.setattr(sweep, "PART", 4)
+    monkeypatch.setattr(sweep, "BATCH", 4)
     monkeypatch.setattr(sweep, "judge_release", dying)
     assert cli("check", "--matrix", broken, "--json") == alone

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from toolmatrix.opener import opened
+from toolmatrix.opener import open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,5 +92,5 @@ def test_a_stream_that_is_handed_over_is_read(command: str, real: Cli) -> None:
 
 
 def test_what_is_empty_is_read_as_such() -> None:
-    with opened(os.devnull) as file:
+    with open_file(os.devnull) as file:
         assert file.read() == b""

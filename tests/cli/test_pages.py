@@ -41,7 +41,7 @@ def test_help_of_a_command_is_its_help_option(cli: Cli, name: str) -> None:
     assert asked.out.startswith(f"toolmatrix {name}: {COMMANDS[name].summary}\n\nExamples:\n")
     for option in COMMANDS[name].options.values():
         assert option.flags[-1] in asked.out
-        assert (f"[{option.variable}]" in asked.out) != option.only_flag
+        assert (f"[{option.variable}]" in asked.out) != option.cli_only
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -57,7 +57,7 @@ def test_short_help_explains_what_is_the_command_s_own(cli: Cli, name: str) -> N
         assert option.flags[-1] in re.findall(r"--[\w-]+", where)
     for other in {*OPTIONS} - {*command.own, "format", "help"}:
         assert not re.search(rf"\n  {OPTIONS[other].flags[-1]}[ ,\n]", told)
-    assert f"\n  {', '.join(command.forms)}\n" in told
+    assert f"\n  {', '.join(command.all_formats)}\n" in told
 
 
 def test_help_alone_lists_every_command_in_a_group(cli: Cli) -> None:
@@ -106,7 +106,7 @@ def test_a_manual_page_has_every_option_and_example(name: str) -> None:
     assert plain.startswith(f".TH TOOLMATRIX{name and '-'}{name.upper()} 1 20")
     for option in (command.options if command else COMMON).values():
         assert f"\n.B {flags(option, command)}\n" in plain
-        assert option.only_flag or option.variable in plain
+        assert option.cli_only or option.variable in plain
     for example in command.examples if command else ():
         assert f"\n{example}\n" in plain.partition(".SH EXAMPLES")[2]
     for other in {*COMMANDS} - {name}:

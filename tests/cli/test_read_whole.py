@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import matrix
-from toolmatrix.api.checks import loaded
+from toolmatrix.api.checks import load_matrix
 from toolmatrix.harvest import families
 from toolmatrix.judge import audit
 
@@ -43,4 +43,4 @@ def test_all_releases_of_frameworks_are_known_by_all_that_they_require() -> None
 def test_nothing_in_the_matrix_contradicts_something_else() -> None:
     index = matrix.index()
     packages = {**index.header["packages"], **families.packages()}
-    assert [*audit.contradictions(loaded([]), index, packages)] == []
+    assert [*audit.contradictions(load_matrix([]), index, packages)] == []

@@ -574,7 +574,7 @@ def test_a_refusal_is_printed_as_resolve_does(real: Cli, here: Path) -> None:
 
 
 def test_every_format_is_known_to_the_frame(real: Cli) -> None:
-    assert COMMANDS["render"].forms == ("text", *formats.known())
+    assert COMMANDS["render"].all_formats == ("text", *formats.known())
     listed = real("render", "--list-formats").out.splitlines()
     assert [line.split()[0] for line in listed] == list(formats.known())
 

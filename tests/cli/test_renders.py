@@ -163,9 +163,9 @@ def test_an_extra_may_have_a_name_of_several_words() -> None:
         matrix.index(),
         Fields(wanted=("jax==0.4.23+cuda11",), from_="wheel", target=("x86",), recipe="toolchain"),
     )
-    found = locks.solved(matrix.index(), {DEFAULT: locks.LockRequest(request=request, words=())})
+    found = locks.solve(matrix.index(), {DEFAULT: locks.LockRequest(request=request, words=())})
     options = files.RenderOptions(format="dockerfile")
-    made = files.rendered(found, options, files.rules(matrix.index(), options))
+    made = files.render_lock(found, options, files.rules(matrix.index(), options))
     assert "jax[cuda11_pip]==0.4.23" in made["x86.Dockerfile"]
 
 

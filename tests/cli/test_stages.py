@@ -424,4 +424,4 @@ def test_help_golden(real: Cli) -> None:
 
 
 def test_a_log_is_called_what_its_reader_calls_it() -> None:
-    assert (log_file.called("-"), log_file.called("a/b.log")) == ("stdin", "a/b.log")
+    assert (log_file.display_name("-"), log_file.display_name("a/b.log")) == ("stdin", "a/b.log")

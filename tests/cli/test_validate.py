@@ -251,7 +251,7 @@ def test_the_lock_inside_is_what_an_image_says_of_itself(
 
 def test_what_only_another_lock_wants_is_told_apart(real: Cli, here: Path) -> None:
     image_files.put(here / "layout", rendered(SMALL, lock_file.digest(SMALL)))
-    target = SMALL.held["arm"]
+    target = SMALL.all_targets["arm"]
     newer = target.replace(
         components={"distro": LockedComponent(version="debian13", evidence="stated", facts=())}
     )

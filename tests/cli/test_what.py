@@ -150,7 +150,7 @@ def test_it_says_what_a_grid_says(release: str, way: str) -> None:
         # The builds of a release may say to the grid what no fact says of the release itself.
         if way == "source" or not {name, other} & built:
             for partner in part["unknown"]:
-                assert row[partner].word == "unknown", (other, partner)
+                assert row[partner].verdict == "unknown", (other, partner)
         for one in part["said"]:
             for partner in one["releases"]:
-                assert row[partner].word == WORDS[one["says"]], (other, partner)
+                assert row[partner].verdict == WORDS[one["says"]], (other, partner)

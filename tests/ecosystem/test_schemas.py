@@ -39,7 +39,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 def shape(option: Option) -> dict[str, Any]:
     """What a file may say of an option."""
     text: dict[str, Any] = {"type": "string"}
-    if option.choices and not option.many:
+    if option.choices and not option.multiple:
         text["enum"] = list(option.choices)
     if option.shape == "date":
         text["format"] = "date"

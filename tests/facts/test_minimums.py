@@ -275,7 +275,7 @@ def test_what_is_left_unread_begins_at_a_major_that_came_later(
     names = [f"{major}.{minor}" for major, minor, _ in known]
     part = minimums.Counterpart(Scale("pep440", names), [date for _, _, date in known], 1, ())
     least = data.draw(st.sampled_from(names))
-    found = minimums.later(part, f">={least}", day)
+    found = minimums.find_later(part, f">={least}", day)
     left = part.scale.named(found.mask) if found else []
     # It is the end of the releases, begins a major, and that is behind the one of the minimum and of a later day.
     assert left == names[len(names) - len(left) :]
@@ -295,7 +295,7 @@ def test_a_later_day_leaves_no_more_unread(
     part = minimums.Counterpart(Scale("pep440", names), [date for _, _, date in known], 1, ())
     least = data.draw(st.sampled_from(names))
     masks = [
-        found.mask if (found := minimums.later(part, f">={least}", day)) else 0
+        found.mask if (found := minimums.find_later(part, f">={least}", day)) else 0
         for day in ("2019", "2020", "2021")
     ]
     assert all(not after & ~before for before, after in pairwise(masks))

@@ -264,7 +264,7 @@ def _reported(judged: Judged) -> None:
 def _results(data: bytes) -> None:
     """A file of results as `merge` reads it."""
     with suppress(UsageError):
-        for judged in validation.merged([("results", data)]).values():
+        for judged in validation.merge_results([("results", data)]).values():
             _reported(judged)
 
 
@@ -444,7 +444,7 @@ def _place() -> RequestContext:
 def _log(data: bytes) -> None:
     seen = log.observe(io.BytesIO(data), _book(), "fuzz")
     place = _place()
-    diagnose.diagnosed(seen, "", diagnose.MOST, requests.OpenMatrix(index=place.index)).text()
+    diagnose.diagnose_log(seen, "", diagnose.MOST, requests.OpenMatrix(index=place.index)).text()
 
 
 def _logs() -> Iterator[bytes]:
@@ -457,7 +457,7 @@ def _manifest(data: bytes) -> None:
     # The first byte picks the kind, as a name does.
     name = MANIFESTS[data[0] % len(MANIFESTS)] if data else MANIFESTS[0]
     with suppress(ManifestError):
-        read.manifest(files.decoded(data[1:], name))
+        read.manifest(files.decode(data[1:], name))
 
 
 def _manifests() -> Iterator[bytes]:

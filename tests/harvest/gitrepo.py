@@ -90,7 +90,7 @@ def family(text: str = FAMILY, name: str = "project-source") -> Family:
 
 def context(place: Path | str, env: Mapping[str, str] = PATH) -> HarvestContext:
     """What a harvester of trees is given."""
-    return HarvestContext(session=Session(), day=DAY, place=str(place), env=env)
+    return HarvestContext(session=Session(), day=DAY, path=str(place), env=env)
 
 
 def harvested(place: Path | str, text: str = FAMILY) -> dict[str, Any]:

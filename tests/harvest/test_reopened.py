@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.harvest.gitrepo import PATH, GitRepo
-from toolmatrix.harvest.source_tree import CANNOT_SAY, FOUND, NOT_FOUND, SourceQuestion, reopened
+from toolmatrix.harvest.source_tree import (
+    CANNOT_SAY,
+    FOUND,
+    NOT_FOUND,
+    SourceQuestion,
+    check_sources,
+)
 
 pytestmark = pytest.mark.process
 
@@ -24,7 +30,9 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> GitRepo:
 def asked(
     repo: GitRepo, value: str, at: str = "owner/project:docs/a.txt@v1", where: str = ""
 ) -> tuple[str, str]:
-    (answer,) = reopened([SourceQuestion(at=at, value=value, where=where)], str(repo.place), PATH)
+    (answer,) = check_sources(
+        [SourceQuestion(at=at, value=value, where=where)], str(repo.place), PATH
+    )
     return answer.state, answer.why
 
 
@@ -91,13 +99,13 @@ def test_a_planted_error_is_found_among_many(repo: GitRepo) -> None:
         SourceQuestion(at="owner/project:docs/a.txt@v1", value="7.6.0"),
         SourceQuestion(at="owner/project:docs/a.txt@v1", value="3.10"),
     ]
-    answers = reopened(questions, str(repo.place), PATH)
+    answers = check_sources(questions, str(repo.place), PATH)
     assert [answer.state for answer in answers] == [FOUND, NOT_FOUND, FOUND]
 
 
 def test_an_unpacked_tree_does_not_tell(repo: GitRepo) -> None:
     questions = [SourceQuestion(at="owner/project:a.txt@v1", value="1")]
-    (answer,) = reopened(questions, str(repo.place / "docs"), PATH)
+    (answer,) = check_sources(questions, str(repo.place / "docs"), PATH)
     assert (answer.state, answer.why) == (CANNOT_SAY, "an unpacked tree has no commits")
 
 

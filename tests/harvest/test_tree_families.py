@@ -318,12 +318,12 @@ def test_llvm(tmp_path: Path) -> None:
 
 def test_a_family_of_trees_is_read_when_it_is_named() -> None:
     known = families.families()
-    assert not [one.name for one in families.chosen(known, []) if one.kind == "tree"]
-    assert [one.name for one in families.chosen(known, ["jax-source"])] == ["jax-source"]
+    assert not [one.name for one in families.select_families(known, []) if one.kind == "tree"]
+    assert [one.name for one in families.select_families(known, ["jax-source"])] == ["jax-source"]
 
 
 def test_families_of_every_kind_may_be_asked_for_together() -> None:
     known = families.families()
-    every = families.chosen(known, [])
+    every = families.select_families(known, [])
     assert {"index", "toolkits"} <= {one.kind for one in every}
-    assert "torch" in families.matched(list(known.values()))
+    assert "torch" in families.line_components(list(known.values()))

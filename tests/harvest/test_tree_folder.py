@@ -10,7 +10,7 @@ import pytest
 
 from tests.harvest.gitrepo import FAMILY, context, family, harvested, refusal
 from tests.harvest.test_tree import GRID, PAGE
-from toolmatrix.api.harvests import Effort, HarvestedFile, compared
+from toolmatrix.api.harvests import Effort, HarvestedFile, compare_with_file
 from toolmatrix.commands.harvest import Harvested
 from toolmatrix.errors import HarvestRefused
 from toolmatrix.harvest import families, source_tree, written
@@ -137,7 +137,7 @@ def beside(unpacked: Path, folder: Path) -> HarvestedFile:
     """What is read of a tree, compared with the file of it in this folder."""
     one = family(UNPACKED)
     text = written.text(families.harvest(one, context(unpacked)), one.about)
-    return compared(one.name, f"{folder}/{one.name}.yaml", text)
+    return compare_with_file(one.name, f"{folder}/{one.name}.yaml", text)
 
 
 def test_one_release_does_not_take_the_place_of_all(folder: Path, tmp_path: Path) -> None:

@@ -159,5 +159,5 @@ def test_a_family_that_is_compared_alone_is_read_when_it_is_named(tmp_path: Path
     told = {"apart": {**FAMILY, "by-name": True}, "usual": copy.deepcopy(FAMILY)}
     file.write_text(yaml.safe_dump({"schema": families.SCHEMA, "families": told}))
     known = families.families(str(file))
-    assert [one.name for one in families.chosen(known, ())] == ["usual"]
-    assert [one.name for one in families.chosen(known, ["apart"])] == ["apart"]
+    assert [one.name for one in families.select_families(known, ())] == ["usual"]
+    assert [one.name for one in families.select_families(known, ["apart"])] == ["apart"]

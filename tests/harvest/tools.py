@@ -48,4 +48,4 @@ def family(text: str, file: str = "families.yaml") -> Family:
 
 def harvested(one: Family, place: str) -> dict[str, Any]:
     """The document that a family becomes of a place."""
-    return families.harvest(one, HarvestContext(session=Session(), day=DAY, place=place))
+    return families.harvest(one, HarvestContext(session=Session(), day=DAY, path=place))

@@ -20,7 +20,7 @@ from toolmatrix.inventory import secrets
 from toolmatrix.inventory.model import Inventory, Seen, Skipped
 from toolmatrix.inventory.observe import observe
 from toolmatrix.judge import images
-from toolmatrix.judge.expectations import of_word
+from toolmatrix.judge.expectations import parse_expectation
 
 if TYPE_CHECKING:
     import tarfile
@@ -38,7 +38,7 @@ def judge(cache: str) -> Any:
     index = open_index((), {"XDG_CACHE_HOME": cache})
 
     def warned(inventory: Inventory, *words: str) -> list[Verdict]:
-        found = images.judge(inventory, map(of_word, words), index)
+        found = images.judge(inventory, map(parse_expectation, words), index)
         return [one for one in found if one.word == WARN]
 
     return warned
@@ -144,7 +144,7 @@ def test_a_warning_lets_nothing_pass(cache: str) -> None:
     inventory = Inventory(
         subject="x", features={"secret": (Seen(version="A", seen_by="b", where="c"),)}
     )
-    found = images.judge(inventory, [of_word("arch==arm64")], index)
+    found = images.judge(inventory, [parse_expectation("arch==arm64")], index)
     assert ([one.word for one in found], outcome(found)) == (["skip", "warn"], "unknown")
 
 
@@ -240,7 +240,7 @@ def test_what_is_no_secret_is_shown(judge: Any, word: str) -> None:
 def test_a_secret_is_compared_with_nothing(cache: str) -> None:
     index = open_index((), {"XDG_CACHE_HOME": cache})
     inventory = seen(RELEASE, Env=[f"DB_PASSWORD={BAKED}"])
-    found, *_ = images.judge(inventory, [of_word(f"env==DB_PASSWORD={BAKED}")], index)
+    found, *_ = images.judge(inventory, [parse_expectation(f"env==DB_PASSWORD={BAKED}")], index)
     assert (found.word, found.reason) == (
         "unknown",
         "it contains a secret, which is never compared",

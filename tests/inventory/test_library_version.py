@@ -21,7 +21,7 @@ from toolmatrix.finding import FAIL, PASS, UNKNOWN
 from toolmatrix.inventory import elf
 from toolmatrix.inventory.elf import Elf
 from toolmatrix.judge import images
-from toolmatrix.judge.expectations import of_word
+from toolmatrix.judge.expectations import parse_expectation
 
 if TYPE_CHECKING:
     import tarfile
@@ -169,5 +169,5 @@ def test_a_soname_is_a_major_and_the_library_tells_the_rest(
 ) -> None:
     inventory = seen({"usr/lib/libcudart.so.11.0": data})
     index = open_index((), {"XDG_CACHE_HOME": cache})
-    (found,) = images.judge(inventory, [of_word(expected)], index)
+    (found,) = images.judge(inventory, [parse_expectation(expected)], index)
     assert found.word == word

@@ -40,7 +40,7 @@ def of_plan(
     devices: Sequence[str] = (),
     *,
     asked: Sequence[str] | None = None,
-    here: stages.Here | None = None,
+    here: stages.LocalMachine | None = None,
 ) -> list[Finding]:
     """What is found in one plan."""
     return stages.findings([plan], index, devices, command=asked, here=here)

@@ -217,4 +217,4 @@ def test_a_worker_does_what_is_done_here(make: Callable[..., Small]) -> None:
     held = make()
     work = sweep.releases(held.index)
     assert sweep.Sweeper(index=held.index).attempt(work) == held.outcomes()
-    assert [one for part in sweep.parts(work) for one in part] == work
+    assert [one for part in sweep.batches(work) for one in part] == work

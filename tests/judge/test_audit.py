@@ -102,7 +102,9 @@ def test_what_a_harvester_reads_otherwise_than_people_is_told(
     matrix = load.load([str(front)])
     index = open_index((str(front),), {"XDG_CACHE_HOME": str(tmp_path)})
     found = [
-        one for one in audit.otherwise(matrix, index) if isinstance(one, codes.HarvestedOtherwise)
+        one
+        for one in audit.harvest_disputes(matrix, index)
+        if isinstance(one, codes.HarvestedOtherwise)
     ]
     assert [one.harvested for one in found] == curated
     assert [(one.curated, one.about, one.releases) for one in found] == [

@@ -74,7 +74,7 @@ def made(monkeypatch: pytest.MonkeyPatch, executor: Executor) -> None:
         with executor:
             yield executor
 
-    monkeypatch.setattr(executors, "opened", opened)
+    monkeypatch.setattr(executors, "open_executor", opened)
 
 
 def verdicts(workers: Pool, key: str) -> list[VerdictsDocument]:
@@ -119,7 +119,7 @@ def test_work_with_a_store_is_the_same_for_each_task(
     executors_do = executors.do
     made(monkeypatch, ThreadPoolExecutor(1))
     monkeypatch.setattr(executors, "do", do)
-    held = validator.replace(store=LayerStore(document_store.opened(str(tmp_path))))
+    held = validator.replace(store=LayerStore(document_store.open_store(str(tmp_path))))
     verdicts(ExecutorPool("any", held, (), BOUNDS, 1), held.key)
     assert len(asked) == len(NAMES)
     assert len({pickle.loads(one)[0] for one in asked}) == 1  # noqa: S301 - made right here
@@ -179,7 +179,7 @@ def test_what_is_of_this_machine_is_refused_early(subject: str) -> None:
 
 def test_executors_are_those_of_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError) as caught:
-        executors.opened("nobody:else")
+        executors.open_executor("nobody:else")
     assert caught.value.found == "`--executor nobody:else`"
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ToolMissing, match="Dask is not installed"), executors.dask("tcp://a:1"):
@@ -474,10 +474,10 @@ def test_a_sweep_by_dask_outlives_its_workers_and_refuses_another_matrix(
     tmp_path: Path, cache: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", cache)
-    monkeypatch.setattr(sweep, "PART", 1)
+    monkeypatch.setattr(sweep, "BATCH", 1)
     path = small.write(tmp_path)
     index = open_index([path], os.environ)
-    work, parts = sweep.Sweeper(index=index), sweep.parts(sweep.releases(index))
+    work, parts = sweep.Sweeper(index=index), sweep.batches(sweep.releases(index))
     wanted = [work.attempt(part) for part in parts]
     ending = Ending(index=index, marker=str(tmp_path / "marker"))
     with cluster(tmp_path, {**os.environ, "PYTHONPATH": str(ROOT)}) as (address, _, workers):

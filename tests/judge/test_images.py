@@ -14,7 +14,7 @@ from toolmatrix.facts.store import open_index
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict, outcome
 from toolmatrix.inventory.model import DEFAULT_PLACE, Inventory, Seen, Skipped, Soname
 from toolmatrix.judge import expectations, images
-from toolmatrix.judge.expectations import BASE, COMPONENTS, DIGEST, of_word
+from toolmatrix.judge.expectations import BASE, COMPONENTS, DIGEST, parse_expectation
 from toolmatrix.lock.model import Backed, LockedComponent, LockedFlags, LockedTarget
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ def test_what_an_image_says_it_holds_must_be_there(index: Index) -> None:
     verdicts = judged(index, listed.replace(components=held))
     assert words(verdicts, FAIL) == [("TM402", "keras")]
     assert ("TM490", "gcc") in words(verdicts, SKIP)
-    named = images.judge(listed.replace(components=held), [of_word("gcc==9.*")], index)
+    named = images.judge(listed.replace(components=held), [parse_expectation("gcc==9.*")], index)
     assert words(named, FAIL) == [("TM402", "gcc")]
 
 
@@ -315,14 +315,15 @@ def test_the_effect_of_a_flag_speaks_for_it(index: Index, char: str, word: str) 
 
 
 def test_nothing_recorded_is_unknown(index: Index) -> None:
-    verdicts = images.judge(Inventory(subject="x"), [of_word("flag==-O2")], index)
+    verdicts = images.judge(Inventory(subject="x"), [parse_expectation("flag==-O2")], index)
     assert words(verdicts, UNKNOWN) == [("TM480", "-O2")]
     assert outcome(verdicts) == "unknown"
 
 
 def test_nothing_but_skips_says_nothing(index: Index) -> None:
     assert (
-        outcome(images.judge(Inventory(subject="x"), [of_word("arch==arm64")], index)) == "unknown"
+        outcome(images.judge(Inventory(subject="x"), [parse_expectation("arch==arm64")], index))
+        == "unknown"
     )
 
 
@@ -375,7 +376,9 @@ def test_a_foreign_file_that_nobody_takes_unasked_is_no_failure(index: Index) ->
     ],
 )
 def test_words_expect_the_same(index: Index, word: str, verdict: str) -> None:
-    assert [one.word for one in images.judge(EXPECTED, [of_word(word)], index)] == [verdict]
+    assert [one.word for one in images.judge(EXPECTED, [parse_expectation(word)], index)] == [
+        verdict
+    ]
 
 
 @pytest.mark.parametrize(
@@ -417,4 +420,4 @@ def test_what_was_requested_is_in_the_image(
 )
 def test_words_that_expect_nothing_are_refused(word: str) -> None:
     with pytest.raises(UsageError):
-        of_word(word)
+        parse_expectation(word)

@@ -167,7 +167,7 @@ def test_a_package_beside_one_that_brings_a_toolkit_takes_that_one(index: Index)
 def test_a_refusal_names_the_places_the_facts_and_their_evidence(index: Index) -> None:
     found = judged(index, "requirements.txt", "# x\ntorch==2.5.0\ntorchaudio==2.2.0\n")
     (one,) = found.refusals
-    assert [str(place) for place in one.finding.places] == [
+    assert [str(place) for place in one.finding.positions] == [
         "requirements.txt:2:1",
         "requirements.txt:3:1",
     ]

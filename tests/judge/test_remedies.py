@@ -12,7 +12,7 @@ import yaml
 
 from tests.logs import captured as logs
 from toolmatrix.api.requests import OpenMatrix, request_context
-from toolmatrix.commands.diagnose import diagnosed
+from toolmatrix.commands.diagnose import diagnose_log
 from toolmatrix.judge.diagnose import diagnose
 from toolmatrix.logs import log, signatures
 from toolmatrix.report.terminal import Terminal
@@ -40,7 +40,7 @@ def place(cache: str) -> RequestContext:
 
 def found(place: RequestContext, lines: list[str]) -> tuple[list[Mapping[str, Any]], str]:
     """The findings of a log, and what is offered as one line of words."""
-    report = diagnosed(seen(lines), "", 0, OpenMatrix(index=place.index))
+    report = diagnose_log(seen(lines), "", 0, OpenMatrix(index=place.index))
     words = " ".join(report.text(Terminal(width=10_000)).split())
     return report.to_json()["findings"], words
 

@@ -17,7 +17,7 @@ from tests.inventory.test_observe import dist, seen
 from toolmatrix.facts.store import open_index
 from toolmatrix.finding import PASS, UNKNOWN
 from toolmatrix.judge import images, validation
-from toolmatrix.judge.expectations import of_word
+from toolmatrix.judge.expectations import parse_expectation
 
 if TYPE_CHECKING:
     import tarfile
@@ -99,8 +99,8 @@ def pythons(index: Index) -> list[str]:
 def of(index: Index, inventory: Inventory, component: str) -> list[Verdict]:
     """The verdicts where each version is expected that was seen of a component."""
     held = {one.version for one in inventory.components.get(component, ())}
-    words = [of_word(f"{component}=={version}") for version in sorted(held)]
-    return images.judge(inventory, [*words, of_word(f"{component}>=0")], index)
+    words = [parse_expectation(f"{component}=={version}") for version in sorted(held)]
+    return images.judge(inventory, [*words, parse_expectation(f"{component}>=0")], index)
 
 
 def probed(index: Index) -> list[tuple[str, str]]:

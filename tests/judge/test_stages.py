@@ -7,7 +7,7 @@ import pytest
 from tests.judge.stage_cases import codes, fatbinary, index, judged, made, of_plan, plan, plans
 from tests.stages import corpus
 from toolmatrix.judge import stages
-from toolmatrix.judge.stages import Here
+from toolmatrix.judge.stages import LocalMachine
 from toolmatrix.report.findings import IndexWords
 from toolmatrix.report.rules import load_rules
 
@@ -337,14 +337,16 @@ def test_a_program_is_sought_on_the_path_of_the_plan() -> None:
         ("ptxas", "", "ptxas l.ptx"),
         env={"PATH": "/cuda/bin:/bin"},
     )
-    here = Here(has_program=found, has_file=lambda _: True)
+    here = LocalMachine(has_program=found, has_file=lambda _: True)
     (one,) = of_plan(held, index(), here=here)
     assert (one.code, one.severity, one.names, one.stage) == ("TM211", "error", ("ptxas",), 2)
     assert asked == [("gcc", "/cuda/bin:/bin"), ("ptxas", "/cuda/bin:/bin")]
 
 
 def test_a_program_is_sought_where_its_path_says() -> None:
-    here = Here(has_program=lambda program, _: "lld" not in program, has_file=lambda _: True)
+    here = LocalMachine(
+        has_program=lambda program, _: "lld" not in program, has_file=lambda _: True
+    )
     words = ("/llvm/bin/clang -cc1 k.hip", "/llvm/bin/lld k.o", "$X/cicc k.ii", "./own/lld k.o")
     held = plan(*(("other", "", one) for one in words), tool="clang", version="21.1.8")
     (found,) = of_plan(held, index(), here=here)
@@ -352,7 +354,7 @@ def test_a_program_is_sought_where_its_path_says() -> None:
 
 
 def test_a_file_of_the_command_line_is_sought() -> None:
-    here = Here(has_program=lambda *_: True, has_file=lambda path: path == "here.o")
+    here = LocalMachine(has_program=lambda *_: True, has_file=lambda path: path == "here.o")
     held = plan(
         ("link", "", "g++ here.o gone.o unasked.o -o app"),
         files={0: (["here.o", "gone.o", "unasked.o"], ["app"])},

@@ -55,8 +55,8 @@ def main(argv: list[str]) -> int:
                 kinds_of_law = [part.law for part in found]
                 if kinds_of_law.count(law) <= given.shown:
                     small = shrink.smallest(asker, one)
-                    if (law, *small.fields.words()) not in tried:
-                        tried.add((law, *small.fields.words()))
+                    if (law, *small.fields.arguments()) not in tried:
+                        tried.add((law, *small.fields.arguments()))
                         print(f"{number}: {small}", flush=True)
     late = [reply for reply in slowest if reply.seconds > given.seconds]
     print(f"\n{given.count} requests of seed {given.seed}")

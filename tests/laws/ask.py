@@ -86,7 +86,7 @@ def versions(answer: Resolution) -> Versions:
 
 def command(fields: Fields, name: str = "resolve") -> str:
     """The command line of a request."""
-    return shlex.join(("toolmatrix", name, *fields.words()))
+    return shlex.join(("toolmatrix", name, *fields.arguments()))
 
 
 class Asker:
@@ -99,7 +99,7 @@ class Asker:
 
     def ask(self, fields: Fields) -> Reply:
         """The reply of `resolve`."""
-        words = fields.words()
+        words = fields.arguments()
         if words not in self._replies:
             if len(self._replies) >= _KEPT:
                 self._replies.clear()
@@ -108,12 +108,12 @@ class Asker:
 
     def solved(self, request: Request) -> Resolved | NoAnswer:
         """The reply to a request that no words may say."""
-        return answers.resolved(self.context, request)
+        return answers.resolve_request(self.context, request)
 
     def _asked(self, fields: Fields) -> Reply:
         start = process_time()
         try:
-            outcome = answers.resolved(self.context, read(self.index, fields))
+            outcome = answers.resolve_request(self.context, read(self.index, fields))
         except ToolmatrixError as error:
             return Reply(fields, error.exit_code, None, error, process_time() - start)
         return Reply(fields, outcome.exit_code, outcome, None, process_time() - start)

@@ -243,7 +243,7 @@ def each_target(asker: Asker, reply: Reply) -> Iterator[str]:
     request = answer.request
     told = [one["text"] for one in reply.document["caveats"] if one["kind"] == "meant-for-another"]
     for target, held in reply.versions.items():
-        meant = [name for owner, name in request.apart if owner == target]
+        meant = [name for owner, name in request.unavailable if owner == target]
         alone = asker.ask(_of_target(reply, target))
         if reply.code == YES and alone.code != YES:
             yield f"{command(alone.fields)} is {alone}"
@@ -276,7 +276,7 @@ def _of_target(reply: Reply, target: str) -> Fields:
         for ask in request.asks
         if ask.target in ("", target) and ask.component in ("from", "accelerator")
     }
-    apart = {request.named(name) for owner, name in request.apart if owner == target}
+    apart = {request.named(name) for owner, name in request.unavailable if owner == target}
     return fields.replace(
         target=(target,),
         align=(),

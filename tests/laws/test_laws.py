@@ -9,7 +9,7 @@ from tests.laws import shrink
 from tests.laws.ask import Asker
 from tests.laws.laws import LAWS, broken
 from tests.laws.requests import Draw
-from toolmatrix.request.fields import Fields, given
+from toolmatrix.request.fields import Fields, parse_arguments
 
 SEED = 7
 CHECKED = ("facts-hold", "second-engine")
@@ -61,7 +61,7 @@ def test_no_request_breaks(asker: Asker, law: str, count: int) -> None:
 
 @pytest.mark.parametrize(("law", "line"), ONCE_BROKEN)
 def test_what_was_mended_stays_so(asker: Asker, law: str, line: str) -> None:
-    one = next(broken(asker, Fields(**given(line.split())), (law,)), None)
+    one = next(broken(asker, Fields(**parse_arguments(line.split())), (law,)), None)
     assert one is None, one
 
 
@@ -70,7 +70,7 @@ def test_a_reason_is_told_where_a_release_was_withdrawn_or_is_of_later(asker: As
         ("torchaudio>=2.0.0,<2.0.1", "was withdrawn"),
         ("torch python==3.12 --from=wheel --at=2023-10-20", "was not yet released on 2023-10-20"),
     ):
-        assert word in str(asker.ask(Fields(**given(line.split()))).refusal)
+        assert word in str(asker.ask(Fields(**parse_arguments(line.split()))).refusal)
 
 
 def test_every_law_is_tried() -> None:

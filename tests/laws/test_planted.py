@@ -10,7 +10,7 @@ from tests import matrix
 from tests.laws.ask import NO, YES, Asker, Reply
 from tests.laws.laws import LAWS
 from toolmatrix.api.answers import Resolved
-from toolmatrix.request.fields import Fields, given
+from toolmatrix.request.fields import Fields, parse_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,7 @@ def asked(line: str) -> Doctor:
 
     def doctored(asker: Asker, reply: Reply) -> Reply:
         assert reply.answer is not None
-        other = asker.ask(Fields(**given(line.split()))).request
+        other = asker.ask(Fields(**parse_arguments(line.split()))).request
         return reply._replace(outcome=Resolved(asker.context, reply.answer.replace(request=other)))
 
     return doctored
@@ -89,6 +89,6 @@ def worth(evidence: str) -> Doctor:
 def test_a_law_breaks_where_an_answer_is_doctored(
     asker: Asker, law: str, line: str, doctor: Doctor
 ) -> None:
-    reply = asker.ask(Fields(**given(line.split())))
+    reply = asker.ask(Fields(**parse_arguments(line.split())))
     assert reply.code == YES
     assert list(LAWS[law](asker, doctor(asker, reply)))

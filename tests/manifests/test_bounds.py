@@ -172,7 +172,7 @@ def _calls(path: str, text: str) -> int:
 
 def names(path: str, folder: str = "") -> set[str]:
     """What a file asks for, and those that it names."""
-    found = read.manifest(files.opened(path, folder or files.root_of(path)))
+    found = read.manifest(files.read_file(path, folder or files.root_of(path)))
     return {item.name for one in found.environments for item in one.items}
 
 

@@ -155,7 +155,7 @@ def test_requirements_beside_it_are_read_by_the_name_they_are_copied_from(tmp_pa
     (tmp_path / "needs" / "more.txt").write_text("numpy==1.26\n-r base.txt\n-r ../../outside.txt\n")
     path = tmp_path / "Dockerfile"
     path.write_text("FROM scratch\nCOPY needs/base.txt /app/r.txt\nRUN pip install -r /app/r.txt\n")
-    found = read.manifest(files.opened(str(path)))
+    found = read.manifest(files.read_file(str(path)))
     items = found.environments[0].items
     assert [(one.name, one.where.line) for one in items] == [("torch", 1), ("numpy", 1)]
     assert items[0].where.path == str(tmp_path / "needs" / "base.txt")

@@ -84,7 +84,7 @@ def test_requirements_are_read_as_pip_does() -> None:
 def test_a_constraint_installs_nothing(tmp_path: Path) -> None:
     (tmp_path / "bounds.txt").write_text("torch<2\nother<1\n")
     (tmp_path / "requirements.txt").write_text("torch\n-c bounds.txt\n")
-    found = read.manifest(files.opened(str(tmp_path / "requirements.txt")))
+    found = read.manifest(files.read_file(str(tmp_path / "requirements.txt")))
     assert [(one.name + one.specifier, one.bounds) for one in found.environments[0].items] == [
         ("torch", False),
         ("torch<2", True),
@@ -313,14 +313,14 @@ def test_what_is_no_such_file_is_refused_with_its_place(
 
 def test_what_cannot_be_opened_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ManifestError, match="cannot be read"):
-        files.opened(str(tmp_path))
+        files.read_file(str(tmp_path))
     for data, what in (
         (b"\xff", "not UTF-8"),
         (b"a\0", "not text"),
         (b"a" * (1 << 21), "too large"),
     ):
         with pytest.raises(ManifestError, match=what):
-            files.decoded(data, "x")
+            files.decode(data, "x")
 
 
 def test_the_files_of_a_folder_are_those_whose_names_tell(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.report.test_verdicts import ALL, FAILED, PASSED, judged
 from toolmatrix.cli.main import main
 from toolmatrix.errors import ToolmatrixError, UsageError
 from toolmatrix.report import verdicts
-from toolmatrix.request.fields import BadValue, flag, given
+from toolmatrix.request.fields import BadValue, flag, parse_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +71,7 @@ def by_command(words: list[str], cache: str, *more: str) -> tuple[int, str]:
 def by_api(words: list[str], opened: OpenMatrix) -> Any:
     """The document of the API."""
     try:
-        said = given(words)
+        said = parse_arguments(words)
         return toolmatrix.resolve(*said.pop("wanted"), **said, matrix=opened).to_json()
     except BadValue as bad:
         # In Python an option goes by the name of its argument.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolmatrix.errors import Position, RecipeError
-from toolmatrix.recipes.fields import put, unknown
+from toolmatrix.recipes.fields import fill, unknown
 from toolmatrix.recipes.model import BuildStep, Download, Probe, Provision
 from toolmatrix.recipes.pick import Picker
 
@@ -83,7 +83,7 @@ def test_a_value_that_the_answer_lacks_is_told_with_its_place() -> None:
     ],
 )
 def test_forms_of_a_version(text: str, written: str) -> None:
-    assert put(text, {"a": "1.2.0"}) == written
+    assert fill(text, {"a": "1.2.0"}) == written
 
 
 def test_what_nobody_knows_is_named() -> None:

@@ -18,7 +18,7 @@ from toolmatrix.commands import _renders as renders
 from toolmatrix.errors import ToolmatrixError
 from toolmatrix.lock.model import DEFAULT
 from toolmatrix.recipes import read as recipes
-from toolmatrix.request.fields import Fields, given
+from toolmatrix.request.fields import Fields, parse_arguments
 from toolmatrix.request.read import read
 
 if TYPE_CHECKING:
@@ -68,13 +68,13 @@ ARCHS_BY = {
 def build(recipe: str, target: str, words: tuple[str, ...]) -> tuple[LockedFlags, str] | None:
     """The flags of an answer and its Dockerfile; None if there is no answer."""
     index = matrix.index()
-    request = read(index, Fields(**given(words)))
+    request = read(index, Fields(**parse_arguments(words)))
     try:
-        lock = locks.solved(index, {DEFAULT: locks.LockRequest(request=request, words=words)})
+        lock = locks.solve(index, {DEFAULT: locks.LockRequest(request=request, words=words)})
     except (locks.Unsolved, ToolmatrixError):
         return None
     options = files.RenderOptions(recipe=recipe, format="dockerfile")
-    made = files.rendered(lock, options, files.rules(index, options))
+    made = files.render_lock(lock, options, files.rules(index, options))
     return made.job.images[0].locked.flags, made[f"{target}.Dockerfile"]
 
 

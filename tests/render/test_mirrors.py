@@ -11,7 +11,7 @@ import pytest
 
 from tests.render import hostile
 from tests.render.jobs import index, job, lock
-from toolmatrix.api.files import RenderOptions, rendered, rules
+from toolmatrix.api.files import RenderOptions, render_lock, rules
 from toolmatrix.errors import RenderError, UsageError
 from toolmatrix.render import formats, mirrors
 
@@ -104,7 +104,7 @@ def test_a_mirror_of_nothing_is_refused_where_all_addresses_are_known() -> None:
     options = RenderOptions(mirror=("https://githu.com=https://mirror.invalid",))
     held = lock("rocky")
     with pytest.raises(UsageError) as caught:
-        rendered(held, options, rules(index(), options))
+        render_lock(held, options, rules(index(), options))
     assert str(caught.value) == "no address of these files begins with `https://githu.com/`"
 
 

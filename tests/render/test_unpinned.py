@@ -9,7 +9,7 @@ import pytest
 
 from tests.render import hostile
 from tests.render.jobs import index, job, lock
-from toolmatrix.api.files import RenderOptions, rendered, rules
+from toolmatrix.api.files import RenderOptions, render_lock, rules
 from toolmatrix.errors import Unpinned
 from toolmatrix.recipes import read as recipes
 from toolmatrix.recipes.model import BuildStep, Download
@@ -158,7 +158,7 @@ def test_a_refusal_says_what_pins_each_kind() -> None:
     options = RenderOptions(snapshot="2026-11-20", base=("debian:12=debian" + DIGEST,))
     held = lock("debian")
     with pytest.raises(Unpinned) as caught:
-        rendered(held, options, rules(index(), options), targets=("x86",), strict=True)
+        render_lock(held, options, rules(index(), options), targets=("x86",), strict=True)
     assert caught.value.found == "x86: docker/dockerfile:1; x86: pip install numpy==2.4.6"
     assert caught.value.help == f"{pinning.PINNED_BY['frontend']}; {pinning.PINNED_BY['python']}"
 

@@ -17,7 +17,7 @@ import pytest
 import toolmatrix
 from tests.golden import assert_golden
 from tests.render.jobs import index, job
-from toolmatrix.api.locks import LockRequest, solved
+from toolmatrix.api.locks import LockRequest, solve
 from toolmatrix.errors import NoImage
 from toolmatrix.harvest import families
 from toolmatrix.lock.model import DEFAULT
@@ -25,7 +25,7 @@ from toolmatrix.recipes import read as recipes
 from toolmatrix.render import common, dockerfile, formats, python_packages
 from toolmatrix.render.model import UsedPackage
 from toolmatrix.request import recipes as requests
-from toolmatrix.request.fields import Fields, given
+from toolmatrix.request.fields import Fields, parse_arguments
 from toolmatrix.request.read import read
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ PROGRAM = Path(__file__).parents[2] / "dockerfiles" / "wheels.py"
 def answered(*words: str) -> Lock:
     """The lock of a request for wheels."""
     said = (*words, "--from=wheel", "--recipe=wheel")
-    request = read(index(), Fields(**given(said)))
-    return solved(index(), {DEFAULT: LockRequest(request=request, words=said)})
+    request = read(index(), Fields(**parse_arguments(said)))
+    return solve(index(), {DEFAULT: LockRequest(request=request, words=said)})
 
 
 def made(*words: str) -> Job:
@@ -164,7 +164,7 @@ def test_an_operation_is_run_of_releases_that_it_is_for() -> None:
     ],
 )
 def test_what_is_asked_for_decides_the_recipe(words: tuple[str, ...], taken: str) -> None:
-    request = read(index(), Fields(**given(words)))
+    request = read(index(), Fields(**parse_arguments(words)))
     if not taken:
         with pytest.raises(NoImage, match="no recipe builds jax"):
             requests.of_request(request, index())
@@ -228,8 +228,8 @@ EXTENSION = ("torch-scatter", "torch==2.12.1", "--arch=sm_80,sm_90")
 def extension(*words: str) -> Lock:
     """The lock of a request for extensions."""
     said = (*words, "--recipe=extension")
-    request = read(index(), Fields(**given(said)))
-    return solved(index(), {DEFAULT: LockRequest(request=request, words=said)})
+    request = read(index(), Fields(**parse_arguments(said)))
+    return solve(index(), {DEFAULT: LockRequest(request=request, words=said)})
 
 
 @pytest.mark.parametrize("dialect", dockerfile.DIALECTS)

@@ -76,7 +76,7 @@ def test_nogoods_forbid_what_rendering_refuses_and_nothing_else(recipe: str) -> 
                 answer[variable.component] = (*answer.get(variable.component, ()), release)
         picker = Picker(answer, schemes, {})
         for part in assembly.request.stipulations:
-            if part.subject in brought and part.brought:
+            if part.subject in brought and part.or_in_build:
                 continue
             broken = holds(picker, part.when) and not any(holds(picker, way) for way in part.one_of)
             forbidden = any(

@@ -83,14 +83,14 @@ def test_reading_the_words_of_a_request_gives_the_request(cache: str, data: st.D
         request = read(context.index, written)
     except ToolmatrixError:
         return
-    assert context.read(request.words()) == request
+    assert context.read(request.arguments()) == request
 
 
 @settings(max_examples=examples(150), deadline=None)
 @given(data=st.data())
 def test_the_words_of_fields_give_the_fields(cache: str, data: st.DataObject) -> None:
     written = data.draw(lines(request_context(cache)))
-    assert Fields(**fields.given(written.words())) == written
+    assert Fields(**fields.parse_arguments(written.arguments())) == written
 
 
 @pytest.mark.parametrize(
@@ -108,15 +108,15 @@ def test_the_words_of_fields_give_the_fields(cache: str, data: st.DataObject) ->
 def test_the_law_holds_for(cache: str, line: str) -> None:
     context = request_context(cache)
     request = context.read(line.split())
-    assert context.read(request.words()) == request
+    assert context.read(request.arguments()) == request
 
 
 def test_words_leave_defaults_out(cache: str) -> None:
     context = request_context(cache)
-    assert context.read(["numpy", "numpy"]).words() == ("numpy",)
+    assert context.read(["numpy", "numpy"]).arguments() == ("numpy",)
     words = ("tensorflow==2.6.5", "--with", "gcc==9", "--target", "arm", "--accelerator", "none")
     shuffled = ("--accelerator=none", "--target=aarch64", "tensorflow==2.6.5", "--with=gcc==9")
-    assert context.read(shuffled).words() == words
+    assert context.read(shuffled).arguments() == words
 
 
 def test_what_is_set_around_holds_unless_words_say_otherwise(cache: str) -> None:

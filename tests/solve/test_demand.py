@@ -77,7 +77,7 @@ def test_a_reason_refuses_what_every_answer_of_it_is_refused_for(
     for request, reasoned in answers.items():
         rounds = 0
         try:
-            assert answer(index, request) == reasoned, request.words()
+            assert answer(index, request) == reasoned, request.arguments()
         except TooManyError:
             continue
         compared.append((reasoned is not None, rounds > 0))

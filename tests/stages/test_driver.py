@@ -168,7 +168,7 @@ def test_flags_of_the_environment_are_applied_once_by_nvcc_itself(tmp_path: Path
     assert "-G" not in words(dry)
     assert "NVCC_PREPEND_FLAGS=-G" in dry.text.splitlines()
     assert "NVCC_APPEND_FLAGS=-DA='b c'" in dry.text.splitlines()
-    assert dry.asked[1:] == ("-G", "-t", "4", "k.cu", "-c", "-DA=b c")
+    assert dry.command_line[1:] == ("-G", "-t", "4", "k.cu", "-c", "-DA=b c")
     assert dry.notes == (
         "`-t 4` in NVCC_PREPEND_FLAGS left out: nvcc's dry run is not reliable with threads",
     )

@@ -50,7 +50,7 @@ def planned(
     """A dry run of sources in a directory, ready to be replayed."""
     dry = dry_run(sources, flags, driver, cwd=place)
     assert dry.exit_code == 0, dry.text
-    return dry, replay(parse(dry.text), work=dry.work, asked=dry.asked)
+    return dry, replay(parse(dry.text), work=dry.work, asked=dry.command_line)
 
 
 def source(place: Path, name: str) -> str:
@@ -161,7 +161,7 @@ def test_the_dependencies_that_a_replay_writes_are_the_drivers_own(
     flags = ["-arch=sm_80", "-I", "in c", "-c", *words]
     dry, made = planned(tmp_path, nvcc(), ["saxpy.cu"], flags)
     # What comes after the preprocessor does not write the dependencies.
-    part = replay(parse(dry.text), work=dry.work, asked=dry.asked, until="preprocess")
+    part = replay(parse(dry.text), work=dry.work, asked=dry.command_line, until="preprocess")
     run(part, jobs=2, cwd=tmp_path)
     (depfile,) = tmp_path.glob("*.d")
     ours = depfile.read_bytes()

@@ -50,7 +50,7 @@ class Resolved(Outcome):
     @property
     def request(self) -> tuple[str, ...]:
         """The words of the equivalent command."""
-        return self.resolution.request.words()
+        return self.resolution.request.arguments()
 
     @property
     def evidence(self) -> str:
@@ -222,7 +222,7 @@ class Explanation(Outcome):
         return explanation.document(index, self.resolution, choices, invert=self.invert)
 
 
-def resolved(context: RequestContext, request: Request) -> Resolved | NoAnswer:
+def resolve_request(context: RequestContext, request: Request) -> Resolved | NoAnswer:
     """The best answer to a request, or why there is none."""
     answer = resolve(context.index, request)
     if isinstance(answer, Unsatisfiable):
@@ -230,7 +230,7 @@ def resolved(context: RequestContext, request: Request) -> Resolved | NoAnswer:
     return Resolved(context, answer)
 
 
-def allowed(context: RequestContext, request: Request) -> Allowed | NoAnswer:
+def check_request(context: RequestContext, request: Request) -> Allowed | NoAnswer:
     """The reasons that forbid a request, hard apart from soft, or the answer that nothing does."""
     answer = resolve(context.index, request)
     if isinstance(answer, Unsatisfiable):
@@ -238,7 +238,7 @@ def allowed(context: RequestContext, request: Request) -> Allowed | NoAnswer:
     return Allowed(context, answer)
 
 
-def explained(
+def explain_choice(
     context: RequestContext, request: Request, component: str, *, invert: bool = False
 ) -> Explanation | NoAnswer:
     """Why a component is in the answer to a request. Raises NothingMatched where the answer does not hold it."""

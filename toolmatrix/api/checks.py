@@ -45,7 +45,7 @@ def findings_report(report: MatrixReport, subject: str) -> Report:
     )
 
 
-def loaded(paths: Sequence[str]) -> Matrix:
+def load_matrix(paths: Sequence[str]) -> Matrix:
     """The matrix with files on top, read from its files again: an index keeps no places. Raises MatrixError."""
     return load.load([_front(), *paths])
 

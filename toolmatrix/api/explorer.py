@@ -10,7 +10,7 @@ from toolmatrix.api.answers import Allowed, NoAnswer, Resolved
 from toolmatrix.documents import Annotated, Day, Evidence, Literal, MatrixHead, TypedDict
 from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
 from toolmatrix.report.claims import Notes
-from toolmatrix.request.fields import DECLARED, BadValue, Fields, flag, given, known
+from toolmatrix.request.fields import DECLARED, BadValue, Fields, flag, known, parse_arguments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -179,14 +179,14 @@ class Explorer:
 
     def answer(self, command: str, words: Sequence[str]) -> ExplorerDocument:
         """An answer as its command gives it (`document`), and laid out: trees or reasons, sources and ways out."""
-        fields = given(words)
+        fields = parse_arguments(words)
         request = Fields(**fields)
         wanted = _wanted(fields)
         reply = COMMANDS[command](*wanted, **fields, matrix=self.matrix)
         notes = Notes(self.index)
         return {
             "schema": SCHEMA,
-            "command": shlex.join(("toolmatrix", command, *request.words())),
+            "command": shlex.join(("toolmatrix", command, *request.arguments())),
             "exit_code": reply.exit_code,
             "verdict": _VERDICTS[reply.exit_code],
             "text": str(reply),
@@ -200,7 +200,7 @@ class Explorer:
         from toolmatrix.api import files
         from toolmatrix.request.recipes import of_request
 
-        fields = given(words)
+        fields = parse_arguments(words)
         wanted = _wanted(fields)
         # What a recipe asks for is part of the question, so that its answer may be another.
         recipe = fields.pop("recipe", "")
@@ -227,14 +227,14 @@ class Explorer:
         }
 
     def _command(self, command: str, words: Sequence[str], recipe: str) -> str:
-        request = Fields(**given(words)).replace(recipe=recipe)
-        return shlex.join(("toolmatrix", command, *request.words()))
+        request = Fields(**parse_arguments(words)).replace(recipe=recipe)
+        return shlex.join(("toolmatrix", command, *request.arguments()))
 
     def grid(
         self, rows: str, cols: str, words: Sequence[str] = (), where: Sequence[str] = ()
     ) -> Document:
         """The document of `toolmatrix matrix --rows ROWS --cols COLS --json`."""
-        fields = given(words)
+        fields = parse_arguments(words)
         fields.pop("wanted")
         table = toolmatrix.matrix(rows, cols, where=where, **fields, matrix=self.matrix)
         return dict(table.to_json())

@@ -8,11 +8,11 @@ import os.path
 from toolmatrix import __version__
 from toolmatrix.api import Report
 from toolmatrix.api.caller import caller
-from toolmatrix.api.locks import LockRequest, Unsolved, beside, solved
+from toolmatrix.api.locks import LockRequest, Unsolved, solve, texts_beside
 from toolmatrix.errors import OutputError, Position, ToolmatrixError, Unpinned, UsageError
 from toolmatrix.lock import lock_file
 from toolmatrix.lock.model import DEFAULT, Lock
-from toolmatrix.opener import opened
+from toolmatrix.opener import open_file
 from toolmatrix.outputs import os_errors_as, replace_files
 from toolmatrix.render import marker
 from toolmatrix.report.terminal import listing, plural
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from toolmatrix.lock.model import LockedEnvironment
     from toolmatrix.render.make import Rules
     from toolmatrix.render.model import Choices, Job
-    from toolmatrix.render.pinning import Loose
+    from toolmatrix.render.pinning import FloatingVersion
 
 # The name of the lock beside the files made from it.
 LOCK = "toolmatrix.lock"
@@ -64,7 +64,7 @@ class RenderOptions(Value):
     snapshot: str = ""
     option: tuple[str, ...] = ()
 
-    def kept(self, folder: str) -> dict[str, str | tuple[str, ...]]:
+    def lock_fields(self, folder: str) -> dict[str, str | tuple[str, ...]]:
         """The options as the lock in a directory keeps them: those said, a recipe's path relative to the lock."""
         from toolmatrix.recipes import read as recipes
 
@@ -146,7 +146,7 @@ class Rendered(dict[str, str]):
         super().__init__({**formats.files(job, wanted), LOCK: self._lock(os.curdir)})
 
     def _lock(self, folder: str) -> str:
-        return lock_file.text(self.job.lock.replace(render=self.options.kept(folder)))
+        return lock_file.text(self.job.lock.replace(render=self.options.lock_fields(folder)))
 
     @property
     def excluded(self) -> tuple[tuple[str, str], ...]:
@@ -183,7 +183,7 @@ class Rendered(dict[str, str]):
         replace_files(changed)
         return {path: path in changed for path in texts}
 
-    def put(self, *, format: str, check: bool, force: bool, stdout: bool) -> Report:
+    def deliver(self, *, format: str, check: bool, force: bool, stdout: bool) -> Report:
         """Write the files into their directory, or compare or print them, and say so."""
         if check:
             return self._check()
@@ -193,14 +193,14 @@ class Rendered(dict[str, str]):
         lines = [
             f"{'wrote' if new else 'unchanged'} {path}\n" for path, new in sorted(written.items())
         ]
-        leftover = self.left(self.folder) if format == "text" else []
+        leftover = self.leftovers(self.folder) if format == "text" else []
         if leftover:
             caller().note(
                 f"left unchanged: {', '.join(leftover)}; they are not part of this lock or recipe"
             )
         if self.unpinned:
             caller().note(f"unpinned: {', '.join(self.unpinned)}; `--strict` refuses these")
-        facts = beside(os.path.join(self.folder, LOCK), self.harvested)
+        facts = texts_beside(os.path.join(self.folder, LOCK), self.harvested)
         replace_files(facts)
         lines += [f"wrote {path}: the harvested facts, for `--matrix`\n" for path in facts]
         hint = f"`toolmatrix build {self.folder}` builds them"
@@ -227,7 +227,7 @@ class Rendered(dict[str, str]):
         }
         return diffs, bool(_protected(existing, changed))
 
-    def left(self, folder: str) -> list[str]:
+    def leftovers(self, folder: str) -> list[str]:
         """Files of an earlier run that this one does not write, which are of another lock or recipe."""
         return [
             name
@@ -273,7 +273,7 @@ def recipe_of(lock: Lock, index: Index) -> str:
     # A path is of the folder in which it was written.
     if len(requested) == 1 and not built_in.is_path(requested[0]):
         return requested[0]
-    return recipes.one(
+    return recipes.common_recipe(
         recipes.by_default(target.from_, wanted, target.components, index)
         for each in lock.environments.values()
         for wanted in [recipes.requested(each.request, index)]
@@ -327,13 +327,13 @@ def _by_recipe(
 ) -> tuple[LockedEnvironment, str] | None:
     # The answer for the recipe that is taken anyway, unless something requested would be another release for it.
     from toolmatrix.request import recipes
-    from toolmatrix.request.fields import Fields, given
+    from toolmatrix.request.fields import Fields, parse_arguments
     from toolmatrix.request.read import read as read_request
 
     before = lock.environments[DEFAULT]
     try:
         default = recipes.of_request(wanted.request, index)
-        options = given((*wanted.words, f"--recipe={default.recipe}"))
+        options = parse_arguments((*wanted.words, f"--recipe={default.recipe}"))
         fields = Fields(**({**options, "from_": default.from_} if default.from_ else options))
         pinned = tuple(
             (target, *choice)
@@ -342,9 +342,9 @@ def _by_recipe(
         )
         request = LockRequest(
             request=read_request(index, fields, keep=wanted.request.keep or pinned),
-            words=fields.words(),
+            words=fields.arguments(),
         )
-        environment = solved(index, {DEFAULT: request}).environments[DEFAULT]
+        environment = solve(index, {DEFAULT: request}).environments[DEFAULT]
         moved = any(
             environment.targets[target].components[component].version
             != locked.components[component].version
@@ -358,7 +358,7 @@ def _by_recipe(
     return environment, default.note if default.from_ else ""
 
 
-def rendered(
+def render_lock(
     lock: Lock,
     options: RenderOptions,
     rules: Rules,
@@ -414,7 +414,7 @@ def _check_used(job: Job) -> None:
             )
 
 
-def _unpinned(job: Job) -> list[tuple[str, Loose]]:
+def _unpinned(job: Job) -> list[tuple[str, FloatingVersion]]:
     # What is taken as it comes, each with the name of its image.
     from toolmatrix.render import pinning
 
@@ -425,11 +425,11 @@ def _unpinned(job: Job) -> list[tuple[str, Loose]]:
     ]
 
 
-def moved(lock: Lock, path: str, index: Index) -> list[str]:
+def matrix_notes(lock: Lock, path: str, index: Index) -> list[str]:
     """Notes about a lock that another matrix made; it is rendered as it is. Raises LockError."""
     # A lock out of a solver holds what its matrix knows.
     own = lock.matrix_digest == index.header["digest"]
-    unheard = lock_file.unheard(lock, path, index) if path or not own else []
+    unheard = lock_file.unknown_names(lock, path, index) if path or not own else []
     if own:
         return []
     days = f"{lock.matrix_date}, this is {index.header['date']}"
@@ -444,7 +444,7 @@ def moved(lock: Lock, path: str, index: Index) -> list[str]:
 def _read_rendered(path: str) -> str | None:
     with os_errors_as("cannot read a rendered file", path):
         try:
-            with opened(path) as file:
+            with open_file(path) as file:
                 return file.read().decode("utf-8", "replace")
         except FileNotFoundError:
             return None

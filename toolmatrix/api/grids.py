@@ -105,7 +105,7 @@ class ReleaseTable(Outcome):
         pairs = grid(assembly, self.request.targets[0], self.rows, self.columns)
         if not pairs.rows or not pairs.columns:
             raise NothingMatched("no releases to show", found=" ".join(self.where))
-        layout = report.lay_out(
+        layout = report.layout(
             assembly,
             pairs,
             self.rows,

@@ -54,7 +54,7 @@ def cache(env: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def locked(folder: str) -> Iterator[None]:
+def harvest_lock(folder: str) -> Iterator[None]:
     """Hold the harvest lock of a directory. Raises OutputError, and UsageError where another process has it."""
     # Windows has no such module, and what only reads or checks does not lock.
     import fcntl
@@ -78,7 +78,7 @@ def locked(folder: str) -> Iterator[None]:
         yield
 
 
-def compared(name: str, path: str, text: str) -> HarvestedFile:
+def compare_with_file(name: str, path: str, text: str) -> HarvestedFile:
     """A text beside the file that it is for, which may be damaged. Raises MatrixError."""
     damage = None
     try:

@@ -18,7 +18,7 @@ from toolmatrix.documents import (
 from toolmatrix.errors import CannotSay, LockError, NothingMatched
 from toolmatrix.lock import compare, lock_file, model
 from toolmatrix.lock.model import Lock
-from toolmatrix.opener import opened
+from toolmatrix.opener import open_file
 from toolmatrix.report.terminal import plural
 from toolmatrix.solve.resolve import Unsatisfiable, resolve
 from toolmatrix.value import Value
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from toolmatrix.lock.model import LockedTarget
     from toolmatrix.report.differences import ChangeEntry, LockMatrix
     from toolmatrix.report.terminal import Terminal
-    from toolmatrix.solve.request import Kept, Request
+    from toolmatrix.solve.request import PreferredReleases, Request
     from toolmatrix.solve.resolve import Resolution
 
 
@@ -125,34 +125,34 @@ class Locked(Printed):
         from toolmatrix.outputs import replace_file, replace_files
 
         destination = os.fspath(path)
-        replace_files(beside(destination, self.harvested))
+        replace_files(texts_beside(destination, self.harvested))
         replace_file(destination, self.text())
 
-    def put(
+    def deliver(
         self, *, lock: str, output: str, format: str, upgrade: Sequence[str], packages: bool
     ) -> Printed:
         """Write it to the path `lock` and say what changed there; for another place it is printed itself."""
-        from toolmatrix.api.packages import keep_packages
+        from toolmatrix.api.packages import carry_packages
         from toolmatrix.outputs import replace_file, replace_files
         from toolmatrix.report import differences
 
         # `--output -` is the default, and can be said all the same: then the lock itself is the result.
         if format == "text" and (lock == "-" or not caller().is_default("output")):
             where = "" if output == "-" else f"wrote {output}: "
-            caller().note(where + counted(self.lock))
+            caller().note(where + describe_counts(self.lock))
             return self
         # `render` keeps its options in the lock beside its files, and finds them there again.
         before = self.renewed or _read_previous(lock)
         updated, note = self.lock.replace(render=before.render if before else {}), ""
         if not packages:
-            with_packages = keep_packages(self.index, updated, before)
+            with_packages = carry_packages(self.index, updated, before)
             updated, note = with_packages.lock, with_packages.note
         text = lock_file.text(updated)
         same = _has_text(lock, text)
-        facts = beside(lock, self.harvested)
+        facts = texts_beside(lock, self.harvested)
         old = None if same else before
         changes = compare.locks(old, updated) if old is not None else None
-        lines = [f"{'unchanged' if same else 'wrote'} {lock}: {counted(updated)}\n"]
+        lines = [f"{'unchanged' if same else 'wrote'} {lock}: {describe_counts(updated)}\n"]
         lines += [f"wrote {name}: the harvested facts, for `--matrix`\n" for name in facts]
 
         def words(screen: Terminal) -> str:
@@ -182,7 +182,7 @@ def paths_beside(path: str, harvested: Sequence[str]) -> list[str]:
     return [os.path.join(os.path.dirname(path), os.path.basename(name)) for name in harvested]
 
 
-def beside(path: str, harvested: Sequence[str]) -> dict[str, str]:
+def texts_beside(path: str, harvested: Sequence[str]) -> dict[str, str]:
     """The texts of harvested files by their paths beside a lock, without existing ones. Raises OutputError.
 
     Their names contain the digest of their contents, so an existing file is the same.
@@ -193,7 +193,7 @@ def beside(path: str, harvested: Sequence[str]) -> dict[str, str]:
 
     texts = {}
     for name, destination in zip(harvested, paths_beside(path, harvested), strict=True):
-        with os_errors_as("cannot read the harvested facts", name), opened(name) as file:
+        with os_errors_as("cannot read the harvested facts", name), open_file(name) as file:
             if not os.path.exists(destination):
                 texts[destination] = file.read().decode()
     return texts
@@ -211,13 +211,13 @@ def _read_previous(path: str) -> Lock | None:
 
 def _has_text(path: str, text: str) -> bool:
     try:
-        with opened(path) as file:
+        with open_file(path) as file:
             return file.read() == text.encode()
     except OSError:
         return False
 
 
-def counted(lock: Lock) -> str:
+def describe_counts(lock: Lock) -> str:
     """The numbers of what a lock holds, in words."""
     targets = [
         target
@@ -237,7 +237,7 @@ def counted(lock: Lock) -> str:
     return ", ".join(counts)
 
 
-def solved(
+def solve(
     index: Index, wanted: Mapping[str, LockRequest], say: Callable[[str], object] = lambda _: None
 ) -> Lock:
     """The answers of all environments; `say` gets each untested pair in them.
@@ -278,7 +278,7 @@ def solved(
     )
 
 
-def _decisive(index: Index, request: Request, resolution: Resolution) -> Kept:
+def _decisive(index: Index, request: Request, resolution: Resolution) -> PreferredReleases:
     # A release that the request gives anyway was not kept for the sake of the earlier lock, and is not marked so.
     alone = resolve(index, request.replace(keep=())) if request.keep else resolution
     if alone is resolution or isinstance(alone, Unsatisfiable):
@@ -295,7 +295,9 @@ def _chosen(resolution: Resolution, choice: tuple[str, str, str]) -> str:
     return resolution.chosen(target).get(component, "") if target in resolution.targets else ""
 
 
-def keeping(index: Index, path: str, upgrade: Sequence[str]) -> Callable[[str], Kept]:
+def preferred_releases(
+    index: Index, path: str, upgrade: Sequence[str]
+) -> Callable[[str], PreferredReleases]:
     """The releases of a lock that an environment prefers, but for components of `upgrade` and what follows from them.
 
     Raises LockError, NothingMatched.
@@ -319,14 +321,14 @@ def keeping(index: Index, path: str, upgrade: Sequence[str]) -> Callable[[str], 
             found=f"`--upgrade {name}`",
         )
 
-    def of(environment: str) -> Kept:
+    def of(environment: str) -> PreferredReleases:
         locked = lock.environment(environment)
-        return upgrades.letting(index, locked, moving) if locked else ()
+        return upgrades.releases_without(index, locked, moving) if locked else ()
 
     return of
 
 
-def marked(lock: Lock, environment: str) -> Kept:
+def kept_releases(lock: Lock, environment: str) -> PreferredReleases:
     """Releases that a lock marks as kept."""
     if environment not in lock.environments:
         return ()

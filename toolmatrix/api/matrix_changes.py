@@ -74,7 +74,7 @@ class MatrixChangesDocument(TypedDict):
     components: list[ChangedComponent]
 
 
-def earlier(path: Path) -> OpenMatrix:
+def open_earlier(path: Path) -> OpenMatrix:
     """An earlier matrix: the folder of an index, what `to_bytes` made in a file, or the front page of a checkout.
 
     Raises MatrixError.

@@ -48,7 +48,7 @@ class HarvestedPackages(Value):
     effort: Effort
 
 
-def harvested(
+def harvest_missing(
     index: Index,
     words: Sequence[str],
     env: Mapping[str, str],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.report.terminal import listing
-from toolmatrix.request.fields import Fields, given
+from toolmatrix.request.fields import Fields, parse_arguments
 from toolmatrix.request.read import read
 from toolmatrix.solve.resolve import Unsatisfiable, resolve
 from toolmatrix.value import Value
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _PYTHON, _GLIBC = "python", "glibc"
 
 
-class PackagesKept(Value):
+class CarriedPackages(Value):
     """A lock with the packages of an earlier one where their question is the same; `lost` names the answers without."""
 
     lock: Lock
@@ -38,7 +38,7 @@ class PackagesKept(Value):
         )
 
 
-def filled(
+def resolve_packages(
     index: Index,
     lock: Lock,
     env: Mapping[str, str],
@@ -60,7 +60,7 @@ def filled(
         where = families.indexes(env)
         session.trust(where.certificates, where.proxy)
         for done, (key, question) in enumerate(pending.items(), 1):
-            day = given(lock.environments[key[0]].request).get("at", "")
+            day = parse_arguments(lock.environments[key[0]].request).get("at", "")
             closures[key] = closure(uv, session, question, _closure(previous, key), day)
             progress(done, len(pending))
     finally:
@@ -68,11 +68,11 @@ def filled(
     return _with_closures(lock, closures)
 
 
-def keep_packages(index: Index, lock: Lock, previous: Lock | None) -> PackagesKept:
+def carry_packages(index: Index, lock: Lock, previous: Lock | None) -> CarriedPackages:
     """A lock with the packages of another one, as far as both ask for the same."""
     keys = [key for key in _keys(previous) if _closure(previous, key)] if previous else []
     if not keys:
-        return PackagesKept(lock=lock, lost=())
+        return CarriedPackages(lock=lock, lost=())
     pending = dict(questions(index, lock))
     closures = {
         key: closure
@@ -80,7 +80,7 @@ def keep_packages(index: Index, lock: Lock, previous: Lock | None) -> PackagesKe
         if (closure := _closure(previous, key)) and pending.get(key) == closure.asked
     }
     lost = (name for name, *key in lock.names() if tuple(key) in {*keys} - {*closures})
-    return PackagesKept(lock=_with_closures(lock, closures), lost=tuple(lost))
+    return CarriedPackages(lock=_with_closures(lock, closures), lost=tuple(lost))
 
 
 def _keys(lock: Lock) -> list[EnvironmentTarget]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.api import Matrix, Path, Wanted, Words
     from toolmatrix.facts.index import Index
-    from toolmatrix.solve.request import Kept, Request
+    from toolmatrix.solve.request import PreferredReleases, Request
 
     class RequestOptions(TypedDict, total=False):
         """The options of a request."""
@@ -154,7 +154,7 @@ def request_context(matrix: Matrix = None, keep: Path = "") -> RequestContext:
     )
 
 
-def read_kept_releases(path: str) -> Kept:
+def read_kept_releases(path: str) -> PreferredReleases:
     """The releases of a lock of one environment. Raises LockError, and UsageError for one of several."""
     from toolmatrix.lock.lock_file import read
 
@@ -204,12 +204,12 @@ def with_online_packages(
     options["matrix"] = opened = open_matrix(options.get("matrix"))
     if not online:
         return opened
-    from toolmatrix.api.online import harvested
+    from toolmatrix.api.online import harvest_missing
     from toolmatrix.report.terminal import listing
 
     wanted = [*filter(None, (*named, *words(options.get("with_", ()))))]
     with caller().progress("reading", "wheels") as progress:
-        packages = harvested(opened.index, wanted, caller().env, progress.at)
+        packages = harvest_missing(opened.index, wanted, caller().env, progress.at)
     if packages is None:
         return opened
     caller().note(

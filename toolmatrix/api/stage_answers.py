@@ -82,7 +82,7 @@ def ask(
     named = dry_run.arch_flags(call.archs, expected.family)
     typed = (*call.sources, *call.flags, *named)
     here = expected.platform == platform
-    words = [*call.flags, *expecting.added(expected, typed, here=here)]
+    words = [*call.flags, *expecting.lock_words(expected, typed, here=here)]
     answered = Answered(expected=expected, typed=typed, env=env, platform=platform)
     driver = _find_driver(index(), expected, env, call.driver)
     if driver is None:

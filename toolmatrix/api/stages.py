@@ -160,17 +160,17 @@ class Stages(Printed):
 
     def _findings(self, *, runs: bool) -> list[Finding]:
         from toolmatrix.judge import stages
-        from toolmatrix.judge.stages import Here
+        from toolmatrix.judge.stages import LocalMachine
 
         answered = self.answered
         if answered and not answered.expected.family:
             return [stages.no_driver(answered.expected)]
         # The words of a driver's command line; a log does not have them.
-        words = self.dry.asked if self.dry else None
+        words = self.dry.command_line if self.dry else None
         if words is None and answered and self.is_planned:
             words = (*answered.typed, *answered.expected.words)
         index, folder = self.index(), self.wanted.directory
-        here = Here(
+        here = LocalMachine(
             # A driver that is not here has its programs elsewhere.
             has_program=(lambda *_: True) if self.is_planned else _is_on_path,
             has_file=lambda path: os.path.exists(os.path.join(folder, path)),
@@ -268,7 +268,7 @@ class Stages(Printed):
             only=wanted.only,
             until=wanted.until or None,
             since=wanted.since or None,
-            asked=self.dry.asked if self.dry else (),
+            asked=self.dry.command_line if self.dry else (),
         )
 
     def script(self) -> str:

@@ -14,7 +14,7 @@ from toolmatrix.facts.store import cache_folder
 from toolmatrix.finding import OUTCOMES, Judged, Verdict
 from toolmatrix.inventory.layers import LayerStore
 from toolmatrix.inventory.subjects import read_subjects
-from toolmatrix.opener import opened
+from toolmatrix.opener import open_file
 from toolmatrix.report import verdicts
 from toolmatrix.report.annotations import sarif
 from toolmatrix.request.fields import Fields, settled
@@ -63,7 +63,7 @@ class Validation(Outcome, Value):
 
     def text(self, screen: Terminal = PLAIN) -> str:
         """The lines that the command prints."""
-        return verdicts.text_of_all(self.subjects, screen)
+        return verdicts.texts(self.subjects, screen)
 
     def to_json(self) -> Mapping[str, Any]:
         """The document that the command writes."""
@@ -94,7 +94,7 @@ def note_not_attached(validation: Validation) -> Validation:
     return validation
 
 
-def listed_subjects(lists: Iterable[Path]) -> list[str]:
+def subjects_in_lists(lists: Iterable[Path]) -> list[str]:
     """The subjects in lists, each once. Raises UsageError where there are none."""
     names = [os.fspath(name) for name in lists]
     subjects: dict[str, None] = {}
@@ -118,7 +118,7 @@ def read_file(path: str, what: str, most: int) -> bytes:
         if path == "-":
             data = calling.piped(what, most + 1)
         else:
-            with opened(calling.path(path)) as file:
+            with open_file(calling.path(path)) as file:
                 data = file.read(most + 1)
     except OSError as error:
         raise UsageError(
@@ -142,9 +142,11 @@ def layer_store(location: Path | None = "", size: int = 0) -> LayerStore | None:
         where = calling.path(where)
     folder = cache_folder(calling.env)
     root = where or (os.path.join(folder, _IMAGES) if folder else "")
-    store = LayerStore(document_store.opened(root, size or document_store.SIZE)) if root else None
+    store = (
+        LayerStore(document_store.open_store(root, size or document_store.SIZE)) if root else None
+    )
     # The default cache fails silently.
-    if location and (why := document_store.hindrance(where)):
+    if location and (why := document_store.problem_with_folder(where)):
         calling.note(f"note: nothing is cached in `{os.fspath(location)}`: {why}")
     return store
 

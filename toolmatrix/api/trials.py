@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from toolmatrix.judge.sweep import Release
 
 
-def standing(index: Index, component: str, keep: Collection[str] = ()) -> Iterator[str]:
+def not_withdrawn(index: Index, component: str, keep: Collection[str] = ()) -> Iterator[str]:
     """The releases of a component, the oldest first, without those that were withdrawn but for some to `keep`."""
     releases, scale = index.component(component), index.scale(component)
     for version in releases.versions:
@@ -104,7 +104,7 @@ class Trials:
     def standing(self, component: str, keep: Collection[str]) -> list[str]:
         """The releases of a component that were not withdrawn, and some to `keep`."""
         with self.reading:
-            return [*standing(self.index, component, keep)]
+            return [*not_withdrawn(self.index, component, keep)]
 
     def _install_method(self, component: str) -> InstallMethod | None:
         methods = (

@@ -191,7 +191,7 @@ class Context(Value):
     def give(self, result: Printed, **layout: Any) -> int:
         """Write a result in the requested format, its text with some layout options; returns the exit code."""
         # A command that fills a directory uses its format for each file.
-        form = "text" if self.command.fills else self.options.format
+        form = "text" if self.command.writes_files else self.options.format
         if (chunks := getattr(result, "chunks", None)) is not None:
             self.pour(chunks(form))
         elif form == "json":
@@ -221,7 +221,9 @@ class Context(Value):
     def finish(self) -> None:
         """Write the result to its destination; raises OutputError."""
         pieces = chain.from_iterable(self.pieces)
-        if self.options.output != "-" and not (self.command.fills or self.command.saves):
+        if self.options.output != "-" and not (
+            self.command.writes_files or self.command.writes_folder
+        ):
             from toolmatrix.outputs import replace_file
 
             replace_file(self.options.output, pieces)

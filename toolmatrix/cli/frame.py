@@ -113,7 +113,7 @@ def run(context: Context) -> int:
     for name in command.takes:
         if f"no_{name}" in command.own and options[f"no_{name}"]:
             named[name] = None if name in command.options else False
-    if command.passes and context.passed:
+    if command.passthrough and context.passed:
         named["flags"] = context.passed
     # `-` is the default: functions write files to a folder, never to stdout.
     if named.get("output") == "-":
@@ -149,9 +149,9 @@ def _result(context: Context, **named: Any) -> Any:
         if error.answer is None:
             raise
         return error.answer
-    if not hasattr(result, "put"):
+    if not hasattr(result, "deliver"):
         return result
-    return result.put(**{name: context.options[name] for name in command.putting})
+    return result.deliver(**{name: context.options[name] for name in command.delivery_options})
 
 
 class _Origins:
@@ -190,7 +190,10 @@ def _shared(context: Context) -> dict[str, Any]:
     if "wanted" in command.takes:
         arguments["wanted"] = context.arguments
     # A lock that is written, or is a positional argument, need not exist.
-    is_read = "lock" in command.takes and "lock" not in (*command.positionals, *command.putting)
+    is_read = "lock" in command.takes and "lock" not in (
+        *command.positionals,
+        *command.delivery_options,
+    )
     if is_read and _is_default(context, "lock"):
         # By default the lock in the current directory counts, if it exists.
         arguments["lock"] = options.lock if os.path.isfile(options.lock) else ""

@@ -94,7 +94,7 @@ def parse(argv: Sequence[str]) -> Parsed:
         start = len(argv) - len(words)
         word = words.pop()
         if word == "--":
-            if parsed.command is not None and parsed.command.passes:
+            if parsed.command is not None and parsed.command.passthrough:
                 parsed.passed = words[::-1]
                 break
             for rest in reversed(words):
@@ -130,12 +130,12 @@ def _positional(parsed: Parsed, word: str) -> None:
 def _command_help(word: str) -> str:
     if any(sign in word for sign in "=<>~"):
         return f"did you mean `toolmatrix resolve '{word}'`?"
-    from toolmatrix.request.spelling import meant
+    from toolmatrix.request.spelling import suggestion
 
     if word.lower() in _COMMANDS:
         return f"did you mean `{_COMMANDS[word.lower()]}`?"
     otherwise = "`toolmatrix help` lists the commands; `toolmatrix search TEXT` finds names"
-    return meant(word, tuple(COMMANDS), otherwise)
+    return suggestion(word, tuple(COMMANDS), otherwise)
 
 
 def _long(parsed: Parsed, word: str, words: list[str]) -> None:

@@ -102,7 +102,7 @@ def unknown_variables(env: Mapping[str, str]) -> list[str]:
 
 
 def _variables(option: Option) -> list[tuple[str, str]]:
-    if option.only_flag:
+    if option.cli_only:
         return []
     short = [(variable_of(flag), value) for flag, value in option.shorthand.items()]
     return [(option.variable, ""), *short]
@@ -179,13 +179,15 @@ def _settle_format(values: dict[str, Any], origins: dict[str, Origin], command: 
     if "format" not in values:
         return
     form = values["format"]
-    if form in command.formats or (command.fills and set(form.split(",")) <= set(command.forms)):
+    if form in command.formats or (
+        command.writes_files and set(form.split(",")) <= set(command.all_formats)
+    ):
         return
     # As a setting it is meant for other commands.
     if origins["format"].kind == "flag":
         raise UsageError(
             f"`{command.name}` has no format `{form}`",
-            expected="one of " + ", ".join(command.forms),
+            expected="one of " + ", ".join(command.all_formats),
         )
     del values["format"], origins["format"]
 
@@ -247,12 +249,12 @@ class Settings(Value):
         known = self.environments
         if environment in known:
             return known[environment]
-        from toolmatrix.request.spelling import meant
+        from toolmatrix.request.spelling import suggestion
 
         raise UsageError(
             f"unknown environment `{environment}`",
             expected="one of " + ", ".join(known) if known else "an [environments.NAME] table",
-            help=meant(environment, tuple(known)),
+            help=suggestion(environment, tuple(known)),
         )
 
 

@@ -8,7 +8,7 @@ from toolmatrix.command import all_options
 from toolmatrix.command.option import Option, toml_kind
 from toolmatrix.command.options import COMMON, REQUEST
 from toolmatrix.errors import ConfigError, Position
-from toolmatrix.opener import opened
+from toolmatrix.opener import open_file
 from toolmatrix.request.fields import BadValue
 from toolmatrix.value import Value
 
@@ -49,7 +49,7 @@ class SettingsFile(Value):
 def read(path: str, kind: str, prefix: tuple[str, ...] = ()) -> SettingsFile | None:
     """The settings in a file, below some keys; None if it has none. Raises ConfigError."""
     try:
-        with opened(path) as file:
+        with open_file(path) as file:
             data = file.read(_LARGEST + 1)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
@@ -168,13 +168,13 @@ class _Reader:
 
     def unknown(self, key: str, path: tuple[str, ...]) -> ConfigError:
         known = tuple(option.key for option in all_options().values() if option.configurable)
-        from toolmatrix.request.spelling import meant
+        from toolmatrix.request.spelling import suggestion
 
         tables = _TABLES[:1] if path else _TABLES
         return ConfigError(
             f"unknown key `{key}`",
             where=self.position(*path, key),
-            help=meant(key, (*known, *tables), "`toolmatrix config` lists the keys"),
+            help=suggestion(key, (*known, *tables), "`toolmatrix config` lists the keys"),
         )
 
 

@@ -62,7 +62,7 @@ def _exit_codes() -> Rows:
 def _formats() -> Rows:
     by_forms: dict[tuple[str, ...], list[str]] = {}
     for command in COMMANDS.values():
-        by_forms.setdefault(command.forms, []).append(f"`{command.name}`")
+        by_forms.setdefault(command.all_formats, []).append(f"`{command.name}`")
     groups = sorted(by_forms.items(), key=lambda entry: -len(entry[1]))
     return [[", ".join(names), ", ".join(f"`{form}`" for form in forms)] for forms, names in groups]
 

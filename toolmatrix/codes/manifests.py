@@ -20,7 +20,7 @@ class ManifestFinding(Finding):
     """What a file asks for; `places` are the positions of `asked`, and `environment` is the stage or service."""
 
     asked: tuple[str, ...]
-    places: tuple[Position, ...]
+    positions: tuple[Position, ...]
     environment: str = ""
 
     @property

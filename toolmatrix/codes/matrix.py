@@ -244,7 +244,7 @@ class UnknownRelease(MatrixFinding):
     code = "TM322"
     text = "the index lists {component} {listed}, which the matrix does not know"
     advice = "run `toolmatrix harvest {component}`, or add them with their source"
-    listed: tuple[str, ...]
+    unknown: tuple[str, ...]
 
 
 class WithdrawnRelease(MatrixFinding):

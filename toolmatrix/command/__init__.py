@@ -44,11 +44,11 @@ class Command:
     # Its position in the group.
     order = 50
     # It takes words after `--` unparsed.
-    passes = False
+    passthrough = False
     # It writes several files, so that `--output` is a directory and `--format` a list.
-    fills = False
+    writes_files = False
     # It writes files by itself, so that `--output` is their directory.
-    saves = False
+    writes_folder = False
     # A progress message, shown with its arguments if it takes a while.
     does = ""
     # Options that surplus arguments are probably meant for, one each.
@@ -64,7 +64,7 @@ class Command:
     # It takes every option that can be set.
     settings = False
     # Options for the `put` method of the result, which returns what is printed.
-    putting: tuple[str, ...] = ()
+    delivery_options: tuple[str, ...] = ()
     # Runs first: returns an answer, or refuses contradictory options.
     before: Callable[[Any], Any] | None = None
     formats: tuple[str, ...] = ("text", "json")
@@ -134,9 +134,9 @@ class Command:
         return self.function(*args, **named)
 
     @property
-    def forms(self) -> tuple[str, ...]:
+    def all_formats(self) -> tuple[str, ...]:
         """The formats that it takes; a command that `fills` a directory also has those of `render`."""
-        if not self.fills:
+        if not self.writes_files:
             return self.formats
         # Listing the formats imports a whole folder, so only `render` does it.
         from toolmatrix.render import formats
@@ -233,4 +233,6 @@ def meanings(option: Option) -> dict[str, list[str]]:
 
 def every_format() -> tuple[str, ...]:
     """The formats of all commands."""
-    return tuple(dict.fromkeys(name for command in COMMANDS.values() for name in command.forms))
+    return tuple(
+        dict.fromkeys(name for command in COMMANDS.values() for name in command.all_formats)
+    )

@@ -40,7 +40,7 @@ class Option:
     group = "own"
     completer = ""
     # It is set by a flag alone, or by a flag or variable but no file.
-    only_flag = False
+    cli_only = False
     configurable = True
     default: Any = None
     excludes: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Option:
     shorthand: Mapping[str, str] = {}
     # A value is a list with commas; of a text that may name many, each word is one of the choices.
     split = True
-    many = False
+    multiple = False
     # The allowed values, or a function that lists them if that needs imports.
     allowed: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
     name = ""
@@ -60,7 +60,7 @@ class Option:
     def __init__(self, declared: dict[str, Any]) -> None:
         # Defaults are class attributes: every run creates all options.
         self.__dict__ = declared
-        if self.only_flag:
+        if self.cli_only:
             self.configurable = False
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -149,7 +149,7 @@ class Option:
     def _read_text(self, text: str) -> str:
         if not text:
             raise BadValue(f"a value, as in `{self.flags[-1]} {self.metavar}`", "nothing")
-        if self.many:
+        if self.multiple:
             return ",".join(self._read_choice(word) for word in text.split(","))
         if self.choices:
             return pick(self.name, text, self.choices)

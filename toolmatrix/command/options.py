@@ -103,13 +103,13 @@ class Options:
     help: bool = _common(
         "-h",
         "--help",
-        only_flag=True,
+        cli_only=True,
         help="Show this help; `-h` leaves out options that many commands share",
     )
     version: bool = _common(
         "-V",
         "--version",
-        only_flag=True,
+        cli_only=True,
         help="Show the version, the matrix date and the number of facts",
     )
     quiet: int = _common(
@@ -133,7 +133,7 @@ class Options:
         "--format",
         allowed=_every_format,
         default="text",
-        many=True,
+        multiple=True,
         shorthand={
             f"--{name}": name
             for name in ("json", "raw", "dot", "mermaid", "svg", "script", "ninja")
@@ -256,7 +256,7 @@ NO_RUN = option("--no-run", kind="flag", help="Do not run programs of the image;
 WRITE = option(
     "--write",
     kind="text",
-    only_flag=True,
+    cli_only=True,
     shape="path",
     help="Add the findings to this file of facts",
 )

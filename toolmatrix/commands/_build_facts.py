@@ -39,7 +39,7 @@ _VERSIONS = {
 }
 
 
-def put(index: Index, builds: Iterable[tuple[Built, str]], path: str) -> None:
+def record_builds(index: Index, builds: Iterable[tuple[Built, str]], path: str) -> None:
     """Put builds into a file of facts, which keeps what else it has; each with its engine.
 
     Those that are left out are named. Raises MatrixError, OutputError, and UsageError where somebody else writes there.
@@ -54,11 +54,11 @@ def put(index: Index, builds: Iterable[tuple[Built, str]], path: str) -> None:
             rows.append(row)
     if not rows:
         return
-    with harvests.locked(os.path.dirname(path) or "."):
+    with harvests.harvest_lock(os.path.dirname(path) or "."):
         # Read under the lock, so that rows of other writers stay.
         document = runs.builds_document(path, rows)
         text = written.text(document, runs.ABOUT_BUILDS, "toolmatrix build --write")
-        file = harvests.compared("builds", path, text)
+        file = harvests.compare_with_file("builds", path, text)
         replace_files({path: text} if file.changed and document["tables"] else {})
     caller().note(harvests.describe_changes(file).removesuffix("\n"))
 

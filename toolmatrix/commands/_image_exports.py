@@ -194,7 +194,7 @@ def digest(path: str) -> str:
     return next((text for text in digests if isinstance(text, str)), "")
 
 
-def joined(options: BuildOptions, images: Sequence[tuple[Built, str]]) -> tuple[str, ...]:
+def join_index(options: BuildOptions, images: Sequence[tuple[Built, str]]) -> tuple[str, ...]:
     """Make one index of the images that were pushed, of each platform that of the first target; their names.
 
     `images` are builds with the names of their targets. Raises ToolMissing where the registry refuses.

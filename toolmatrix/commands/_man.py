@@ -85,7 +85,7 @@ def _options(options: Iterable[Option], command: Command | None) -> Iterator[str
     for option in options:
         yield from (".TP", f".B {_text(flags(option, command))}")
         yield from _lines(meaning(option, command))
-        if not option.only_flag:
+        if not option.cli_only:
             yield from (".br", _text(f"Variable: `{option.variable}`"))
 
 

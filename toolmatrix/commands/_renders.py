@@ -198,7 +198,7 @@ def outcome(index: Index, question: RenderQuestion) -> RenderOutcome:
     from toolmatrix.lock.model import DEFAULT
     from toolmatrix.render import dockerfile
     from toolmatrix.request import recipes
-    from toolmatrix.request.fields import Fields, given
+    from toolmatrix.request.fields import Fields, parse_arguments
     from toolmatrix.request.read import read
 
     recipe = recipes.recipe(question.recipe, index)
@@ -214,9 +214,9 @@ def outcome(index: Index, question: RenderQuestion) -> RenderOutcome:
         return RenderOutcome(question=question, counts=((name, len(forms)),))
 
     try:
-        request = read(index, Fields(**given(question.words)))
+        request = read(index, Fields(**parse_arguments(question.words)))
         wanted = locks.LockRequest(request=request, words=question.words)
-        lock = locks.solved(index, {DEFAULT: wanted})
+        lock = locks.solve(index, {DEFAULT: wanted})
     except locks.Unsolved:
         return same_outcome(NO_ANSWER)
     except CannotSay:
@@ -236,7 +236,7 @@ def _refusal(index: Index, lock: Lock, form: RenderOptions) -> str:
     from toolmatrix.api import files
 
     try:
-        files.rendered(lock, form, files.rules(index, form))
+        files.render_lock(lock, form, files.rules(index, form))
     except ToolmatrixError as error:
         return f"{error}: {error.found}" if error.found else str(error)
     return ""

@@ -9,7 +9,7 @@ from itertools import chain
 
 from toolmatrix.api import Report, harvests, this_day, trials
 from toolmatrix.api.caller import caller
-from toolmatrix.api.checks import Workers, files, findings_report, loaded
+from toolmatrix.api.checks import Workers, files, findings_report, load_matrix
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.codes.matrix import ValueNotThere
 from toolmatrix.command import PRINTED, command
@@ -75,7 +75,7 @@ def audit(
     ),
     import_: bool = option(
         "--import",
-        only_flag=True,
+        cli_only=True,
         excludes=("online",),
         help="Install answers from wheels, import them and use them, and report what fails",
     ),
@@ -84,7 +84,7 @@ def audit(
         metavar="PATH",
         shape="path",
         split=False,
-        only_flag=True,
+        cli_only=True,
         help="Import with this Python instead of every installed one; repeatable",
     ),
     write: Path = WRITE,
@@ -124,7 +124,7 @@ def _imports(
     if write:
         file = _write_facts(imported, os.fspath(write))
         caller().note(harvests.describe_changes(file).removesuffix("\n"))
-    located = lints.located(imported.findings, loaded(opened.paths), files(opened.paths))
+    located = lints.located(imported.findings, load_matrix(opened.paths), files(opened.paths))
     report = ImportReport(opened.index, located, imported.answers)
     return findings_report(report, ", ".join(names) or "matrix")
 
@@ -156,12 +156,12 @@ def _audited(
 ) -> Report:
     index, env = opened.index, caller().env
     work = _work(index, names)
-    batches = sweep.parts(work)
+    batches = sweep.batches(work)
     outcomes: list[ReleaseOutcome] = []
     with caller().progress("judging", "answers") as progress:
         with workers(sweep.Sweeper(index=index), batches) as shared:
             # The index has no positions, and the files take seconds to read.
-            reading = shared.meanwhile(lambda: loaded(opened.paths))
+            reading = shared.meanwhile(lambda: load_matrix(opened.paths))
             for batch in shared.results():
                 outcomes += batch
                 progress.at(len(outcomes), len(work))
@@ -291,7 +291,7 @@ def reopened(matrix: Matrix, clones: str, env: Mapping[str, str]) -> Iterator[Fi
 
     Raises HarvestRefused, ToolMissing, and NothingMatched where no clone of a source is there.
     """
-    from toolmatrix.harvest.source_tree import NOT_FOUND, SourceQuestion, reopened
+    from toolmatrix.harvest.source_tree import NOT_FOUND, SourceQuestion, check_sources
 
     questions: dict[str, list[tuple[Claim, SourceQuestion]]] = {}
     for claim in matrix.claims.values():
@@ -311,7 +311,7 @@ def reopened(matrix: Matrix, clones: str, env: Mapping[str, str]) -> Iterator[Fi
             help="`git clone --bare` them to `DIR/owner/name`",
         )
     for name in there:
-        answers = reopened([question for _, question in questions[name]], folders[name], env)
+        answers = check_sources([question for _, question in questions[name]], folders[name], env)
         for (claim, question), answer in zip(questions[name], answers, strict=True):
             # A source that names no file or commit, or a clone that lacks it, says nothing against a fact.
             if answer.state == NOT_FOUND:
@@ -346,7 +346,7 @@ def _tried(
         raise NothingMatched(
             "no installed Python is known to the matrix", help="name one with `--python PATH`"
         )
-    own = judge.packages(loaded(opened.paths))
+    own = judge.packages(load_matrix(opened.paths))
     trying = trials.Trials(index, bench, own, there)
     outcomes = []
     with caller().progress("importing", "releases") as progress, ThreadPoolExecutor(jobs) as pool:
@@ -366,11 +366,11 @@ def _tried(
 
 
 def _write_facts(imported: ImportedReleases, path: str) -> HarvestedFile:
-    with harvests.locked(os.path.dirname(path) or "."):
+    with harvests.harvest_lock(os.path.dirname(path) or "."):
         # Read under the lock, so that rows of other writers stay.
         document = runs.imports_document(path, imported.together, imported.breaks)
         text = written.text(document, runs.ABOUT_IMPORTS, "toolmatrix audit --import --write")
-        file = harvests.compared("imports", path, text)
+        file = harvests.compare_with_file("imports", path, text)
         replace_files({path: text} if file.changed and document["tables"] else {})
     return file
 
@@ -392,7 +392,7 @@ def _releases(
         mask = scale.select(ask.selector)
         versions = [
             version
-            for version in trials.standing(index, ask.component)
+            for version in trials.not_withdrawn(index, ask.component)
             if mask & scale.bit(version)
         ]
         for version in operation.newest(versions):

@@ -26,7 +26,7 @@ from toolmatrix.commands._image_exports import ARCHIVE, BuildOptions
 from toolmatrix.errors import NothingMatched, Position, ToolMissing, UsageError
 from toolmatrix.lock import lock_file
 from toolmatrix.logs.steps import Steps
-from toolmatrix.outputs import KeptLines, os_errors_as
+from toolmatrix.outputs import ResultsFile, os_errors_as
 from toolmatrix.render.common import bake_name
 from toolmatrix.report.terminal import printable
 from toolmatrix.request.fields import Fields, settled
@@ -49,35 +49,35 @@ _LONGEST = 1 << 16
 _REPRODUCIBLE = option(
     "--reproducible",
     kind="flag",
-    only_flag=True,
+    cli_only=True,
     help="Set a fixed timestamp, so that rebuilds have the same digest; writes NAME.oci.tar",
 )
 _PUSH = option(
     "--push",
     kind="text",
     metavar="REF",
-    only_flag=True,
+    cli_only=True,
     help="Push each image as REF-NAME, and an index REF with one image per platform",
 )
 _SBOM = option(
     "--sbom",
     kind="text",
     metavar="IMAGE",
-    only_flag=True,
+    cli_only=True,
     help="Attach an SBOM: `on`, `off`, or the generator image [default: on with --push]",
 )
 _PROVENANCE = option(
     "--provenance",
     kind="text",
     choices=("max", "min", "off"),
-    only_flag=True,
+    cli_only=True,
     help="Attach build provenance [default: max with --push]",
 )
 _BUILDER = option(
     "--builder",
     kind="text",
     metavar="NAME",
-    only_flag=True,
+    cli_only=True,
     help="Builder of buildx to use",
 )
 
@@ -87,7 +87,7 @@ _BUILDER = option(
     order=5,
     usage="[DIR...] [-- FLAGS]",
     completer="file",
-    passes=True,
+    passthrough=True,
     formats=("text", "json", "junit"),
     examples=(
         "toolmatrix build out",
@@ -143,11 +143,11 @@ def build(
         from toolmatrix.commands import _build_facts
 
         built = [(image, build.words[0]) for build, image in pairs]
-        _build_facts.put(options.index, built, os.fspath(write))
+        _build_facts.record_builds(options.index, built, os.fspath(write))
     index: tuple[str, ...] = ()
     # None is made where one of the images is missing.
     if push and not any(image.exit_code for image in images):
-        index = image_exports.joined(options, [(image, build.target) for build, image in pairs])
+        index = image_exports.join_index(options, [(image, build.target) for build, image in pairs])
     known = (_diagnosed(build, matrix) if image.exit_code else None for build, image in pairs)
     name = push if index else ""
     return Builds(images=tuple(images), known=tuple(known), index=name, joined=index)
@@ -281,7 +281,7 @@ def _diagnosed(build: BuildCall, matrix: Matrix) -> Report:
     from toolmatrix.commands import diagnose
 
     seen = diagnose.observe_log(build.log, None, build.log)
-    return diagnose.diagnosed(seen, build.lock, diagnose.MOST, matrix)
+    return diagnose.diagnose_log(seen, build.lock, diagnose.MOST, matrix)
 
 
 def _started(build: BuildCall) -> subprocess.Popen[bytes]:
@@ -429,7 +429,7 @@ class BuildResults:
     """The file of results, or nothing where no path is given. Raises UsageError and OutputError."""
 
     def __init__(self, path: str) -> None:
-        self.lines = KeptLines(path, SCHEMA, self._take)
+        self.lines = ResultsFile(path, SCHEMA, self._take)
         self.done: dict[str, tuple[str, Built]] = {}
         # Several builds may end at once.
         self.adding = threading.Lock()

@@ -7,7 +7,7 @@ from functools import partial
 
 from toolmatrix.api import split_words, this_day
 from toolmatrix.api.caller import caller
-from toolmatrix.api.checks import Workers, findings_report, loaded
+from toolmatrix.api.checks import Workers, findings_report, load_matrix
 from toolmatrix.api.checks import files as files_of
 from toolmatrix.api.requests import open_matrix, paths_of
 from toolmatrix.command import PRINTED, command, options
@@ -48,7 +48,7 @@ def check(
     stale: int | None = STALE,
     render: bool = option(
         "--render",
-        only_flag=True,
+        cli_only=True,
         excludes=("stale",),
         formats=("text", "json"),
         help="Render every answer of every recipe instead; `--only` limits the recipes, `--arch` adds archs",
@@ -93,15 +93,17 @@ def _check_matrix(
     index, today = opened.index, this_day(caller().env)
     files = files_of(opened.paths)
     chosen = [_file(name, files) for name in only]
-    matrix = loaded(opened.paths) if only else None
-    batches = sweep.parts(sweep.touched(index, matrix, chosen) if matrix else sweep.releases(index))
+    matrix = load_matrix(opened.paths) if only else None
+    batches = sweep.batches(
+        sweep.touched(index, matrix, chosen) if matrix else sweep.releases(index)
+    )
     outcomes: list[ReleaseOutcome] = []
     with (
         caller().progress("solving", "releases") as progress,
         workers(sweep.Sweeper(index=index), batches) as shared,
     ):
         # The workers start to solve while this process reads the files again.
-        reading = shared.meanwhile(lambda: matrix or loaded(opened.paths))
+        reading = shared.meanwhile(lambda: matrix or load_matrix(opened.paths))
         for batch in shared.results():
             outcomes += batch
             progress.at(len(outcomes), sum(map(len, batches)))

@@ -7,7 +7,7 @@ import os
 from toolmatrix.command import COMMANDS, all_options, command, meanings
 from toolmatrix.command.options import COMMON
 from toolmatrix.errors import ToolmatrixError, UsageError
-from toolmatrix.request.spelling import meant
+from toolmatrix.request.spelling import suggestion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def run(context: Context) -> int:
         raise UsageError(
             f"no completion for `{shell}`",
             expected="one of " + ", ".join(writers),
-            help=meant(shell, tuple(writers)),
+            help=suggestion(shell, tuple(writers)),
         )
     context.write("\n".join(writers[shell]()) + "\n")
     return 0
@@ -95,7 +95,7 @@ def _flags(option: Option, command: Command | None = None) -> tuple[str, ...]:
 
 
 def _choices(option: Option, command: Command | None = None) -> tuple[str, ...]:
-    return command.forms if command and option.name == "format" else option.choices
+    return command.all_formats if command and option.name == "format" else option.choices
 
 
 def _words(command: Command) -> tuple[str, ...]:

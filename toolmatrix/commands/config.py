@@ -94,7 +94,7 @@ def _request_origin(context: Context) -> str:
 
 def _visible(context: Context) -> dict[str, Origin]:
     options, origins = context.command.options, context.origins
-    return {name: origins[name] for name in sorted(origins) if not options[name].only_flag}
+    return {name: origins[name] for name in sorted(origins) if not options[name].cli_only}
 
 
 def _document(context: Context) -> ConfigDocument:

@@ -60,12 +60,12 @@ def diagnose(
     path, lines = log_of(log)
     calling = caller()
     text = calling.stdin if path else io.StringIO("\n".join(lines))
-    name = log_file.called(path) if path else "log"
+    name = log_file.display_name(path) if path else "log"
     observed = observe_log(calling.path(path) if path else "-", text, name)
-    return diagnosed(observed, os.fspath(lock), limit, matrix)
+    return diagnose_log(observed, os.fspath(lock), limit, matrix)
 
 
-def diagnosed(log: ObservedLog, lock: str, limit: int, matrix: Matrix) -> Report:
+def diagnose_log(log: ObservedLog, lock: str, limit: int, matrix: Matrix) -> Report:
     """The known failures in a log that was read, beside the lock at a path."""
     index = open_matrix(matrix).index
 

@@ -109,7 +109,7 @@ def _locks(index: Index, locks: Sequence[Named], wanted: Sequence[str]) -> Repor
         raise UsageError(
             "`diff` needs two locks, or two targets of one",
             expected="another lock, or `--target ONE,OTHER`",
-            found=f"`{locks[0][0]}`, which has {', '.join(locks[0][1].held) or 'no target'}",
+            found=f"`{locks[0][0]}`, which has {', '.join(locks[0][1].all_targets) or 'no target'}",
         )
     old, new = locks
     changes = compare.locks(old[1], new[1])
@@ -124,7 +124,7 @@ def _alone(index: Index, locks: Sequence[Lock]) -> tuple[str, ...]:
     """The targets of locks that have nothing else to compare: one lock with two, or two locks with one each."""
     order = {name: position for position, name in enumerate(index.header["targets"])}
     names = [
-        tuple(sorted(lock.held, key=lambda name: (order.get(name, len(order)), name)))
+        tuple(sorted(lock.all_targets, key=lambda name: (order.get(name, len(order)), name)))
         for lock in locks
     ]
     if len(locks) == 1:
@@ -149,7 +149,7 @@ def _port(index: Index, locks: Sequence[Named], targets: Sequence[str]) -> Repor
     sides = []
     # With one lock, it is both sides.
     for name, (path, lock) in zip(targets, (locks[0], locks[-1]), strict=True):
-        known = lock.held
+        known = lock.all_targets
         if name not in known:
             raise NothingMatched(
                 f"{path} has no target `{name}`", expected=", ".join(known), found=f"`{name}`"
@@ -217,7 +217,7 @@ def _explaining(
         baseline.replace(targets=(name,) if name else ()).target(side)
         for name, side in zip(_two(wanted) or ("", ""), sides, strict=True)
     )
-    by_target = baseline.held
+    by_target = baseline.locked_targets
     return (first, other), (
         validation.inventory(by_target[first], first),
         validation.inventory(by_target[other], other),

@@ -95,7 +95,7 @@ def doctor(
         inventory=inventory,
         index=opened.index,
         today=this_day(calling.env),
-        target=baseline.held.get(chosen),
+        target=baseline.locked_targets.get(chosen),
     )
     judged = Judged(
         subject="this machine",

@@ -50,6 +50,6 @@ def explain(
     opened = with_online_packages((name, *named, *caller().request), options, online=online)
     component, is_request = Names(opened.index).subject(name)
     requested = (name, *named) if is_request else named or caller().request
-    return answers.explained(
+    return answers.explain_choice(
         *read_request(request(requested, "explain", "cuda"), options), component, invert=invert
     )

@@ -151,7 +151,7 @@ def _downloads(folder: str, index: Index) -> Fetched:
     lock = lock_file.read(path)
     options = files.options_of(lock, path, index)
     named = options.fetched
-    job = files.rendered(lock, options, files.rules(index, options), targets=options.target).job
+    job = files.render_lock(lock, options, files.rules(index, options), targets=options.target).job
     to = os.path.join(folder, named or FOLDER)
     wanted = {file.path: file for image in job.images for file in _wanted(image)}
     came = _fetched(wanted.values(), to)
@@ -217,7 +217,7 @@ def _unpack(wheel: str, to: str) -> None:
 
 def _wanted(image: ImagePlan) -> Iterator[WantedFile]:
     for file in image.all_downloads:
-        yield WantedFile(path=placing.place(file.url), sha256=file.checksum, address=file.url)
+        yield WantedFile(path=placing.local_path(file.url), sha256=file.checksum, address=file.url)
     if image.closure is None:
         return
     words = image.closure.asked.options

@@ -11,7 +11,14 @@ from toolmatrix import resources
 from toolmatrix.api import PLAIN, Outcome, this_day
 from toolmatrix.api.caller import caller
 from toolmatrix.api.checks import Workers
-from toolmatrix.api.harvests import Effort, cache, compared, describe_changes, locked, state_of
+from toolmatrix.api.harvests import (
+    Effort,
+    cache,
+    compare_with_file,
+    describe_changes,
+    harvest_lock,
+    state_of,
+)
 from toolmatrix.api.requests import open_matrix, paths_of
 from toolmatrix.command import command
 from toolmatrix.command.option import option
@@ -149,7 +156,7 @@ class Harvested(Outcome):
     group="Maintain the matrix",
     order=3,
     usage="[NAME...]",
-    saves=True,
+    writes_folder=True,
     does="harvesting",
     examples=(
         "toolmatrix harvest numpy",
@@ -170,7 +177,7 @@ def harvest(
     check: bool = CHECK,
     accept: bool = option(
         "--accept",
-        only_flag=True,
+        cli_only=True,
         excludes=("check",),
         help="Write files even if some of their rows have disappeared from the source",
     ),
@@ -188,13 +195,13 @@ def harvest(
     source_path = calling.path(os.fspath(from_)) if from_ and calling.is_flag("from_") else ""
     folder = _folder(os.fspath(output))
     # A check does not need the lock.
-    with nullcontext() if check else locked(folder):
-        wanted = families.chosen(families.families(), names)
+    with nullcontext() if check else harvest_lock(folder):
+        wanted = families.select_families(families.families(), names)
         began = time.monotonic()
         readings, damage = _readings(wanted, source_path, executor, matrix)
         texts = [text for reading in readings for text in reading.texts]
         files = [
-            compared(family.name, os.path.join(folder, f"{family.name}.yaml"), text)
+            compare_with_file(family.name, os.path.join(folder, f"{family.name}.yaml"), text)
             for family, text in zip(wanted, texts, strict=True)
         ]
         effort = Effort(
@@ -232,7 +239,9 @@ def _readings(
     """What the sources say, and what of the matrix cannot be read."""
     env, overlays = caller().env, paths_of(matrix)
     paths = [os.path.join(resources.matrix_root(), "matrix.yaml"), *overlays]
-    ground = base_matrix.read(lambda: open_matrix(matrix).index, paths, families.matched(wanted))
+    ground = base_matrix.read(
+        lambda: open_matrix(matrix).index, paths, families.line_components(wanted)
+    )
     context = {
         "day": this_day(env),
         "packages": families.packages(),

@@ -38,9 +38,7 @@ _LEFT = 30
         "toolmatrix help --man resolve > toolmatrix-resolve.1",
     ),
     own={
-        "man": option(
-            "--man", kind="flag", only_flag=True, help="Write a manual page for `man -l`"
-        ),
+        "man": option("--man", kind="flag", cli_only=True, help="Write a manual page for `man -l`"),
     },
 )
 def run(context: Context) -> int:
@@ -78,10 +76,10 @@ def _topic_lines(name: str, terminal: Terminal) -> list[str]:
         rows = [(f"  {topic}", entry.title) for topic, entry in known.items()]
         return ["`toolmatrix help TOPIC` shows one of these topics:", "", *columns(rows)]
     if name not in known:
-        from toolmatrix.request.spelling import meant
+        from toolmatrix.request.spelling import suggestion
 
         otherwise = "`toolmatrix help` lists the commands, `toolmatrix help topics` the topics"
-        help = meant(name, (*COMMANDS, *known, _TOPICS), otherwise)
+        help = suggestion(name, (*COMMANDS, *known, _TOPICS), otherwise)
         raise UsageError(f"unknown command or topic `{name}`", help=help)
     return [f"{name}: {known[name].title}", *_topic(known[name], terminal)]
 
@@ -160,7 +158,7 @@ def _command(command: Command, terminal: Terminal, brief: bool) -> list[str]:
         if options:
             lines += _section(title, _options(options, terminal, command, brief=brief), terminal)
     if brief:
-        lines += _section("Formats (`--format`)", [f"  {', '.join(command.forms)}"], terminal)
+        lines += _section("Formats (`--format`)", [f"  {', '.join(command.all_formats)}"], terminal)
         others = ", ".join(option.flags[-1] for _, options in groups[1:] for option in options)
         more = f"`toolmatrix {command.name} --help` also explains: {others}"
     else:
@@ -197,7 +195,7 @@ def _options(
     for declared in options:
         text = meaning(declared, command)
         # The brief help has no room for variables.
-        if not (brief or declared.only_flag or command is None):
+        if not (brief or declared.cli_only or command is None):
             text += f" [{declared.variable}]"
         rows.append((f"  {flags(declared, command)}", text))
     return _two_columns(rows, terminal)
@@ -225,7 +223,7 @@ def _choices(option: Option, command: Command | None) -> tuple[str, ...]:
     if option.name != "format":
         return option.choices
     # No command has the formats of all commands.
-    return command.forms if command else ("text", "json")
+    return command.all_formats if command else ("text", "json")
 
 
 def meaning(option: Option, command: Command | None) -> str:

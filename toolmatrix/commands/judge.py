@@ -25,11 +25,11 @@ from toolmatrix.request.judgement import (
     FINE,
     REFUSED,
     UNKNOWN,
-    AskedPart,
     JudgedEnvironment,
     JudgedFile,
     JudgedPair,
     ManifestRefusal,
+    RequestedPart,
 )
 
 TYPE_CHECKING = False
@@ -98,7 +98,7 @@ def _files(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 def _judge_file(index: Index, path: str, folder: str, *, edit: bool) -> JudgedFile:
     try:
-        manifest = read.manifest(files.opened(path, folder or files.root_of(path)))
+        manifest = read.manifest(files.read_file(path, folder or files.root_of(path)))
     except ManifestError as error:
         # Go on with the other files of a folder: it may contain templates.
         if not folder:
@@ -263,7 +263,7 @@ class ManifestReport:
             "unknown": [_not_read(entry) for entry in environment.unknown],
             "pairs": [
                 {
-                    "between": [pair.one.text, pair.other.text],
+                    "between": [pair.first.text, pair.second.text],
                     "says": pair.says,
                     "evidence": pair.evidence or None,
                     "facts": list(pair.facts),
@@ -279,7 +279,7 @@ class ManifestReport:
             "environment": finding.environment or None,
             "asked": [
                 {"text": text, "where": position.to_json()}
-                for text, position in zip(finding.asked, finding.places, strict=True)
+                for text, position in zip(finding.asked, finding.positions, strict=True)
             ],
         }
 
@@ -319,7 +319,7 @@ class ManifestReport:
             f"{finding.severity}[{finding.code}]", findings.COLOURS[finding.severity]
         )
         lines = screen.wrap(f"{mark}: {printable(entry['text'])}")
-        positions = [printable(str(position)) for position in finding.places]
+        positions = [printable(str(position)) for position in finding.positions]
         width = max(map(len, positions))
         for position, text in zip(positions, finding.asked, strict=True):
             lines.append(f"  --> {position:<{width}}  {printable(text)}")
@@ -396,7 +396,7 @@ class ManifestReport:
                 entry = self._entry(refusal.finding)
                 because = " and ".join(entry["because"])
                 others = terminal.listing(
-                    [str(position) for position in refusal.finding.places[1:]]
+                    [str(position) for position in refusal.finding.positions[1:]]
                 )
                 beside = f" ({others})" if others else ""
                 annotations.append(
@@ -422,7 +422,7 @@ class ManifestReport:
 
 def _row(index: Index, pair: JudgedPair, notes: claims.Notes) -> tuple[str, ...]:
     marks = notes.mark(record.source for record in index.known(pair.facts))
-    sides = (printable(short(side.text)) for side in (pair.one, pair.other))
+    sides = (printable(short(side.text)) for side in (pair.first, pair.second))
     return (*sides, pair.evidence, marks)
 
 
@@ -441,7 +441,7 @@ def _not_read_lines(title: str, entries: Sequence[NotRead], screen: Terminal) ->
     return [*lines, f"  and {more} more (--json)"] if more else lines
 
 
-def _part_entry(requirement: AskedPart) -> PartEntry:
+def _part_entry(requirement: RequestedPart) -> PartEntry:
     return {
         "component": requirement.component,
         "selector": requirement.asks[0].selector,

@@ -18,7 +18,7 @@ from toolmatrix.lock import compare, lock_file
 from toolmatrix.lock.model import DEFAULT
 from toolmatrix.report import differences
 from toolmatrix.report.terminal import plural
-from toolmatrix.request.fields import given
+from toolmatrix.request.fields import parse_arguments
 from toolmatrix.request.read import read as read_request
 
 TYPE_CHECKING = False
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import Lock
     from toolmatrix.report.terminal import Terminal
-    from toolmatrix.solve.request import Kept
+    from toolmatrix.solve.request import PreferredReleases
 
 
 class LockCheck(Report):
@@ -65,7 +65,7 @@ def _before(context: Context) -> None:
     requests=True,
     does="locking",
     before=_before,
-    putting=("lock", "output", "format", "upgrade", "packages"),
+    delivery_options=("lock", "output", "format", "upgrade", "packages"),
     examples=(
         "toolmatrix lock tensorflow==2.6.5 --target x86,arm",
         "toolmatrix lock onnxruntime==1.18.1 --from wheel --packages",
@@ -115,7 +115,9 @@ def lock(
             return _checked(index, path, existing, by_environment, packages=packages)
         # Keep the releases of the lock, except those that may change.
         keep = keep or (path if upgrade else "")
-        preferred = locks.keeping(index, keep, split_words(upgrade)) if keep else lambda _: ()
+        preferred = (
+            locks.preferred_releases(index, keep, split_words(upgrade)) if keep else lambda _: ()
+        )
         new = _answered(index, by_environment, preferred, note)
     # Each environment is one request; the first without an answer is reported as by `resolve`.
     except locks.Unsolved as refused:
@@ -127,14 +129,14 @@ def lock(
     if packages:
         new = _filled(index, new, lock_file.read(keep) if keep else None)
     elif keep and not path:
-        new = closures.keep_packages(index, new, lock_file.read(keep)).lock
+        new = closures.carry_packages(index, new, lock_file.read(keep)).lock
     return locks.Locked(index, new, opened.harvested, existing)
 
 
 def component_words(lock: Lock | None) -> list[str]:
     """The components, as words, in the requests of a lock."""
     environments = lock.environments.values() if lock else ()
-    settings = [given(environment.request) for environment in environments]
+    settings = [parse_arguments(environment.request) for environment in environments]
     return [word for fields in settings for word in (*fields["wanted"], *fields.get("with_", ()))]
 
 
@@ -162,7 +164,7 @@ def requests(
     again = {}
     for name, environment in existing.environments.items():
         # An option of this call replaces that of the lock.
-        merged: Any = {**given(environment.request), **options}
+        merged: Any = {**parse_arguments(environment.request), **options}
         again[name] = _lock_request(index, merged.pop("wanted"), merged)
     return again
 
@@ -173,13 +175,13 @@ def _lock_request(
     # `keep` is added later, for all environments. The words alone repeat the request: positional ones, then
     # `--option=value` for what is not at its default.
     settled = fields(words, {**options})
-    return locks.LockRequest(request=read_request(index, settled), words=settled.words())
+    return locks.LockRequest(request=read_request(index, settled), words=settled.arguments())
 
 
 def _answered(
     index: Index,
     by_environment: dict[str, locks.LockRequest],
-    keep: Callable[[str], Kept],
+    keep: Callable[[str], PreferredReleases],
     note: Callable[[str], object],
 ) -> Lock:
     """The answers of all environments, each with the releases that it prefers. Raises locks.Unsolved."""
@@ -187,12 +189,12 @@ def _answered(
         name: lock_request.replace(request=lock_request.request.replace(keep=keep(name)))
         for name, lock_request in by_environment.items()
     }
-    return files.for_images(index, by_environment, locks.solved(index, keeping, note), note)
+    return files.for_images(index, by_environment, locks.solve(index, keeping, note), note)
 
 
 def _filled(index: Index, lock: Lock, existing: Lock | None) -> Lock:
     with caller().progress("resolving", "targets") as progress:
-        return closures.filled(index, lock, caller().env, existing, progress.at)
+        return closures.resolve_packages(index, lock, caller().env, existing, progress.at)
 
 
 def _lock_to_renew(path: str) -> Lock:
@@ -220,20 +222,20 @@ def _checked(
     packages: bool,
 ) -> LockCheck:
     # Keep what the lock was made to keep, or an unchanged answer would be called stale.
-    fresh = _answered(index, by_environment, partial(locks.marked, existing), lambda _: None)
+    fresh = _answered(index, by_environment, partial(locks.kept_releases, existing), lambda _: None)
     reasons = _requests_that_moved(existing, fresh)
     # New releases are no difference: only whether the same packages still work and are the same.
     fresh = (
         _filled(index, fresh, existing)
         if packages
-        else closures.keep_packages(index, fresh, existing).lock
+        else closures.carry_packages(index, fresh, existing).lock
     )
     changes = compare.locks(existing, fresh)
     stale = bool(reasons) or changes.any
 
     def text(screen: Terminal) -> str:
         if not stale:
-            return f"{path} is up to date: {locks.counted(existing)}\n"
+            return f"{path} is up to date: {locks.describe_counts(existing)}\n"
         lines = [f"{path} is stale", *reasons, ""]
         return "\n".join(lines) + differences.text(index, existing, fresh, changes, screen)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from toolmatrix.api.subjects import Validation, listed_subjects, note_not_attached, read_file
+from toolmatrix.api.subjects import Validation, note_not_attached, read_file, subjects_in_lists
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
 from toolmatrix.errors import UsageError
@@ -46,11 +46,11 @@ def merge(
     of different runs.
     """
     names = list(dict.fromkeys(os.fspath(path) for path in results))
-    merged = validation.merged(
+    merged = validation.merge_results(
         (name, read_file(name, "results", _LARGEST_RESULTS)) for name in names
     )
     lists = (subjects,) if isinstance(subjects, (str, os.PathLike)) else subjects
-    wanted = listed_subjects(lists)
+    wanted = subjects_in_lists(lists)
     if not merged:
         raise UsageError(
             "no results found",
@@ -58,5 +58,5 @@ def merge(
             found=", ".join(f"`{name}`" for name in names),
         )
     # Without a list it is unknown what is missing.
-    many = [merged.get(name) or validation.lacking(name) for name in wanted or merged]
+    many = [merged.get(name) or validation.missing_result(name) for name in wanted or merged]
     return note_not_attached(Validation(subjects=tuple(many), alone=False))

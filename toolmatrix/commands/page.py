@@ -207,7 +207,7 @@ class Site:
 @command(
     group="Lock and build",
     order=6,
-    saves=True,
+    writes_folder=True,
     does="writing the page",
     examples=(
         "toolmatrix page --output site",
@@ -237,13 +237,13 @@ def page(
     """Write the explorer, a static web page.
 
     It is a folder, `site` by default, which any host of files serves. `pyodide` is the folder of its npm package;
-    without one npm is asked for it. `earlier` is another matrix, as `matrix_changes.earlier` reads it. Raises
+    without one npm is asked for it. `earlier` is another matrix, as `matrix_changes.open_earlier` reads it. Raises
     ToolMissing where neither Pyodide nor npm is there, OutputError for a folder of others, and MatrixError.
     """
     folder = os.fspath(output) or caller().path(_FOLDER)
     matrix = open_matrix(matrix)
     before = _before(folder)
-    since = matrix_changes.earlier(earlier) if earlier else None
+    since = matrix_changes.open_earlier(earlier) if earlier else None
     runtime_folder = runtime(os.fspath(pyodide), (*RUNTIME, _LOCK), os.environ)
     # Do not print the hints of its answers.
     site: Site = call_for(Caller(), Site, matrix, runtime_folder, since)

@@ -161,7 +161,7 @@ def _add_plans(
             builds = RequestFacts(index, read(wanted, "wheel"), variant)
             # Only builds of the requested releases.
             for binding in index.component(variant).about(name, -1):
-                if not binding.allowed & facts.asked:
+                if not binding.allowed & facts.requested:
                     builds.mask &= ~binding.mask
             on_devices = arch_plans.builds(index, builds, devices)
             document["builds"].append(_builds(index, toolkit, on_devices))

@@ -20,7 +20,7 @@ from toolmatrix.lock.model import Lock
 from toolmatrix.recipes import read as recipes
 from toolmatrix.report.terminal import columns
 from toolmatrix.request.fields import BadValue, settled
-from toolmatrix.request.recipes import DefaultRecipe, of_request, one
+from toolmatrix.request.recipes import DefaultRecipe, common_recipe, of_request
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -102,11 +102,11 @@ def _before(context: Context) -> Printed | None:
     order=3,
     usage="[REQUEST...]",
     completer="release",
-    fills=True,
+    writes_files=True,
     does="rendering",
     formats=("text",),
     before=_before,
-    putting=("format", "check", "force", "stdout"),
+    delivery_options=("format", "check", "force", "stdout"),
     examples=(
         "toolmatrix render gcc python --target x86,arm --distro debian12 --output out",
         "toolmatrix render --lock toolmatrix.lock --recipe toolchain --output out",
@@ -118,11 +118,11 @@ def _before(context: Context) -> Printed | None:
         "force": option(
             "--force",
             kind="flag",
-            only_flag=True,
+            cli_only=True,
             help="Overwrite files that were edited by hand or that toolmatrix did not write",
         ),
         "list_formats": option(
-            "--list-formats", kind="flag", only_flag=True, help="List the output formats"
+            "--list-formats", kind="flag", cli_only=True, help="List the output formats"
         ),
         "stdout": option("--stdout", kind="flag", help="Print the files instead of writing them"),
         # From Python it may also be empty.
@@ -177,7 +177,7 @@ def render(
     }
     chosen = _chosen(job, settings, options, force=force)
     final_lock, chosen, refused = _lock_to_render(job, requested, options, chosen)
-    rendered = files.rendered(
+    rendered = files.render_lock(
         final_lock,
         chosen,
         files.rules(job.index, chosen),
@@ -227,7 +227,7 @@ def _job(
         path = beside if caller().is_default("lock") and os.path.exists(beside) else path
         source_lock = lock_file.read(path)
     opened = with_online_packages(requested or component_words(source_lock), options, online=online)
-    notes = files.moved(source_lock, path, opened.index) if source_lock else ()
+    notes = files.matrix_notes(source_lock, path, opened.index) if source_lock else ()
     for note in notes:
         caller().note(note)
     return _Job(
@@ -288,7 +288,7 @@ def _accepted(path: str, option: Option, text: str | tuple[str, ...]) -> object:
     try:
         value = option.accept(text if isinstance(text, str) else list(text))
     except BadValue as bad:
-        raise lock_file.odd(path, ("render", option.key), bad.expected, bad.found) from None
+        raise lock_file.invalid_key(path, ("render", option.key), bad.expected, bad.found) from None
     # The path of a recipe is relative to the lock.
     moved = option.name == "recipe" and recipes.is_path(value)
     return os.path.join(os.path.dirname(path), value) if moved else value
@@ -336,7 +336,7 @@ def _lock_to_render(
         raise error from None
     # A broken lock beside the files counts as none here: writing refuses or replaces it.
     beside = os.path.join(job.folder, files.LOCK)
-    updated = packages.keep_packages(
+    updated = packages.carry_packages(
         index, lock, _beside(beside, force=True) if job.folder else None
     )
     if updated.note:
@@ -373,7 +373,7 @@ def _default_recipe(
     ]
     for note in dict.fromkeys(default.note for default in defaults if default.note):
         caller().note(f"note: {note}")
-    return one(defaults)
+    return common_recipe(defaults)
 
 
 def _why_not(
@@ -388,7 +388,7 @@ def _why_not(
         why, code = error.found or str(error), error.exit_code
     else:
         return None
-    words = fields(requested, {**options}).words()
+    words = fields(requested, {**options}).arguments()
     return f"{why}; `{shlex.join(('toolmatrix', 'resolve', *words))}` shows more", code
 
 
@@ -398,4 +398,4 @@ def _locked(
     options: RequestOptions,
     note: Callable[[str], object] = lambda _: None,
 ) -> Lock:
-    return locks.solved(index, requests(index, requested, options), note)
+    return locks.solve(index, requests(index, requested, options), note)

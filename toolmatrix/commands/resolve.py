@@ -40,4 +40,6 @@ def resolve(
     """
     from toolmatrix.api import answers
 
-    return answers.resolved(*read_request(request(wanted, "resolve"), options, online=online))
+    return answers.resolve_request(
+        *read_request(request(wanted, "resolve"), options, online=online)
+    )

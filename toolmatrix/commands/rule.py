@@ -8,7 +8,7 @@ from toolmatrix.documents import Annotated, Any, Literal, TypedDict
 from toolmatrix.errors import NothingMatched
 from toolmatrix.report.rules import CodePage, load_rules
 from toolmatrix.report.terminal import columns, wrap
-from toolmatrix.request.spelling import meant
+from toolmatrix.request.spelling import suggestion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _find(rules: dict[str, CodePage], code: str) -> CodePage:
     if rule is None:
         raise NothingMatched(
             f"unknown code `{code}`",
-            help=meant(code.upper(), tuple(rules), "`toolmatrix rule` lists the codes"),
+            help=suggestion(code.upper(), tuple(rules), "`toolmatrix rule` lists the codes"),
         )
     return rule
 

@@ -104,7 +104,7 @@ def _lock(context: Context) -> Lock | None:
     fields = {name: options[name] for name in OPTIONS} | {"from_": options.from_ or "source"}
     keep = read_kept_releases(options.keep) if options.keep else ()
     request = read_request(index, Fields(wanted=options.for_, **fields), keep=keep)
-    return locks.solved(index, {DEFAULT: locks.LockRequest(request=request, words=options.for_)})
+    return locks.solve(index, {DEFAULT: locks.LockRequest(request=request, words=options.for_)})
 
 
 def _read_stages(context: Context, lock: Lock | None) -> Stages:
@@ -210,7 +210,7 @@ def _diff(context: Context) -> int:
     order=8,
     usage="[FILE... | diff OLD NEW] [-- FLAGS]",
     completer="file",
-    passes=True,
+    passthrough=True,
     formats=("text", "json", "raw", "dot", "mermaid", *PRINTED[2:], "script", "ninja"),
     request=True,
     line=_run,
@@ -226,16 +226,14 @@ def _diff(context: Context) -> int:
             kind="list",
             metavar="SPEC",
             completer="release",
-            only_flag=True,
+            cli_only=True,
             help="Plan for this request",
         ),
-        "run": option(
-            "--run", kind="flag", only_flag=True, help="Run the stages and time each one"
-        ),
+        "run": option("--run", kind="flag", cli_only=True, help="Run the stages and time each one"),
         "verify": option(
             "--verify",
             kind="flag",
-            only_flag=True,
+            cli_only=True,
             help="Run the stages and the driver, and compare their outputs",
         ),
         "jobs": JOBS,
@@ -296,7 +294,7 @@ def stages(
     if log:
         path, lines = log_of(log)
         parsed = log_file.read(path, calling.stdin) if path else log_file.parse(lines)
-        where = log_file.called(path) if path else "log"
+        where = log_file.display_name(path) if path else "log"
         answer = Stages(parsed, index, where=where, wanted=wanted)
         return stage_answers.of_log(answer, lock, targets) if lock else answer
     words = split_words(flags)

@@ -13,7 +13,7 @@ from toolmatrix.documents import Annotated, Any, Evidence, MatrixHead, TypedDict
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import answer, claims, cores, remarks, terminal
 from toolmatrix.request import upgrades as asking
-from toolmatrix.request.fields import Fields, given
+from toolmatrix.request.fields import Fields, parse_arguments
 from toolmatrix.request.read import read as reading
 from toolmatrix.solve.resolve import Resolution, Unsatisfiable, possible
 
@@ -121,8 +121,8 @@ def _commands(
 
 def _upgrades_to(index: Index, environment: LockedEnvironment, component: str, move: Newer) -> bool:
     """True if `--upgrade COMPONENT` gives the same answer as a move."""
-    fields = Fields(**given(environment.request))
-    keep = asking.letting(index, environment, {component})
+    fields = Fields(**parse_arguments(environment.request))
+    keep = asking.releases_without(index, environment, {component})
     alone = possible(index, reading(index, fields, keep=keep))
     if alone is None:
         return False

@@ -12,9 +12,9 @@ from toolmatrix.api.subjects import (
     LARGEST_LIST,
     Validation,
     layer_store,
-    listed_subjects,
     note_not_attached,
     read_file,
+    subjects_in_lists,
     targets_of,
 )
 from toolmatrix.command import PRINTED, command
@@ -152,7 +152,7 @@ def validate(
     of subjects; `resume` is a file of results that an earlier run may have begun, `store` is that of `inventory`.
     Raises LockError for a lock that cannot be used, and for a single subject what `inventory` raises.
     """
-    names = listed_subjects(subjects) if everything else list(dict.fromkeys(subjects))
+    names = subjects_in_lists(subjects) if everything else list(dict.fromkeys(subjects))
     names = _shard(names, shard) if shard else names
     opened = open_matrix(matrix)
     baseline = _baseline(expect, os.fspath(expect_file), os.fspath(lock))

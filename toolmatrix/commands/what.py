@@ -105,7 +105,7 @@ def _what_goes_with(
             if any(by_option[name] not in request.asks for request in requests)
         }
         lines = tuple(ask for ask in first.asks if ask.option not in every)
-        asking = " ".join(first.replace(asks=lines).words())
+        asking = " ".join(first.replace(asks=lines).arguments())
         raise NothingMatched(
             f"none of the named releases of {component} is possible",
             found=asking,

@@ -38,4 +38,4 @@ def why_not(
     """
     from toolmatrix.api import answers
 
-    return answers.allowed(*read_request(request(wanted, "why_not"), options, online=online))
+    return answers.check_request(*read_request(request(wanted, "why_not"), options, online=online))

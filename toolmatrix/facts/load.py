@@ -22,7 +22,7 @@ from toolmatrix.facts.model import (
     Target,
 )
 from toolmatrix.facts.yamlfile import YamlNode
-from toolmatrix.process import uncollected
+from toolmatrix.process import without_collector
 
 FRONT = "toolmatrix.matrix/1"
 FACTS = "toolmatrix.facts/1"
@@ -31,11 +31,11 @@ _FRONT_KEYS = ("schema", "date", "components", "aliases", "targets", "rules", "f
 _FACT_KEYS = (
     *("schema", "sources", "channels", "releases", "tables", "statements", "data", "components"),
 )
-WAYS = ("source", "wheel")
+INSTALL_SOURCES = ("source", "wheel")
 _FLAGS = ("given", "framework", "hidden", "floor", "open", "flag", "variants", "binds")
 
 
-@uncollected()
+@without_collector()
 def load(
     paths: Sequence[str],
     left_out: Collection[str] = (),
@@ -153,7 +153,7 @@ def _component(named: YamlNode, node: YamlNode) -> Component:
         under=pieces.text(fields, "under"),
         grid=pieces.text(fields, "grid"),
         variant_of="",
-        way=pieces.choice(fields, "way", WAYS, ""),
+        way=pieces.choice(fields, "way", INSTALL_SOURCES, ""),
         prefer=pieces.choice(fields, "prefer", ("newest", "oldest"), "newest"),
         major=fields["major"].integer("major") if "major" in fields else 0,
         accelerators=tuple(
@@ -241,7 +241,7 @@ def _facts(roots: Sequence[YamlNode], merged: Matrix) -> None:
     # Last, as rows of builds name releases that tables define, and what follows from builds counts them all.
     for node in recorder.variants:
         variants.table(recorder, node)
-    variants.silence(recorder)
+    variants.record_published_builds(recorder)
     merged.overlay(layer)
 
 

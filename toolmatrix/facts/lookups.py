@@ -18,7 +18,7 @@ def scale_of(index: Index, component: str) -> Scale:
 
 
 @lru_cache(maxsize=4096)
-def selected(scale: Scale, selector: str) -> int:
+def mask_or_none(scale: Scale, selector: str) -> int:
     """The mask of a selector, 0 for one that cannot be read."""
     try:
         return scale.select(selector)

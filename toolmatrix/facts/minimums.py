@@ -35,7 +35,7 @@ class Later(NamedTuple):
     breaks: str
 
 
-def later(counterpart: Counterpart, selector: str, day: str) -> Later | None:
+def find_later(counterpart: Counterpart, selector: str, day: str) -> Later | None:
     """What came after the day on which a minimum was written, if the selector is one and anything did."""
     scale = counterpart.scale
     latest = Later(0, "", "")
@@ -217,7 +217,7 @@ class Minimums:
         """The releases of a component that a minimum of a day admits but does not cover."""
         key = name, major, selector, day
         if key not in self._later_masks:
-            latest = later(self.counterpart(name, major), selector, day)
+            latest = find_later(self.counterpart(name, major), selector, day)
             self._later_masks[key] = latest.mask if latest else 0
         return self._later_masks[key]
 

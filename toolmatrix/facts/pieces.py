@@ -67,7 +67,7 @@ class Provenance(Value):
         """Read the keys source, evidence, where, note; what is missing is taken from `base`."""
         base = base or cls()
         return cls(
-            source=one_of(fields["source"], "source", known, "a key under `sources:`")
+            source=known_name(fields["source"], "source", known, "a key under `sources:`")
             if "source" in fields
             else base.source,
             evidence=choice(fields, "evidence", words.WORDS, base.evidence),
@@ -134,7 +134,7 @@ def known_component(node: YamlNode, components: Mapping[str, Component]) -> Comp
     """The component that is named."""
     help = "components are listed in matrix.yaml, or under `components:` of the file"
     otherwise = "a component of the front page"
-    return components[one_of(node, "a component", components, otherwise, help=help)]
+    return components[known_name(node, "a component", components, otherwise, help=help)]
 
 
 def rule(fields: Mapping[str, YamlNode], rules: Mapping[str, InheritanceRule]) -> str:
@@ -151,10 +151,10 @@ def stands_for(
 
 def known_rule(node: YamlNode, rules: Mapping[str, InheritanceRule]) -> str:
     """The name of a rule of the front page."""
-    return one_of(node, "a rule", rules, "a rule of the front page")
+    return known_name(node, "a rule", rules, "a rule of the front page")
 
 
-def one_of(
+def known_name(
     node: YamlNode,
     what: str,
     known: Mapping[str, object],

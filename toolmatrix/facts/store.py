@@ -135,9 +135,9 @@ def build(paths: Sequence[str], files: States | None = None, cache: str = "") ->
     """
     from toolmatrix.facts import load, writer
     from toolmatrix.facts.compile import compile_matrix
-    from toolmatrix.process import uncollected
+    from toolmatrix.process import without_collector
 
-    with uncollected():
+    with without_collector():
         if cache:
             try:
                 return _build_on_top(paths, files or {}, cache)

@@ -153,9 +153,9 @@ def _row(recorder: Recorder, node: YamlNode, table: FactTable, scale: Scale, usu
         )
     known = recorder.channels
     channel = known[
-        pieces.one_of(fields["channel"], "channel", known, "a channel under `channels:`")
+        pieces.known_name(fields["channel"], "channel", known, "a channel under `channels:`")
     ]
-    line = pieces.one_of(
+    line = pieces.known_name(
         fields["line"],
         "line",
         channel.lines,
@@ -287,7 +287,7 @@ _SAYS = {
 }
 
 
-def silence(recorder: Recorder) -> None:
+def record_published_builds(recorder: Recorder) -> None:
     """Record what follows from all rows together: an installed release is one of its builds; the contents of one
     without builds in the matrix are unknown.
     """

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import yaml
 
 from toolmatrix.errors import MatrixError, Position, ToolmatrixError
-from toolmatrix.opener import opened
+from toolmatrix.opener import open_file
 from toolmatrix.value import Value
 
 SIZE_LIMIT = 32 << 20
@@ -160,7 +160,7 @@ def read(path: str, label: str = "", of: NodeKind = MATRIX) -> YamlNode:
     """Parse one file into nodes. Raises the error of its kind with the position of whatever is wrong."""
     label = label or path
     try:
-        with opened(path) as stream:
+        with open_file(path) as stream:
             # A pipe has no size: reading is bounded, and the size of a file serves the message alone.
             data = stream.read(SIZE_LIMIT + 1)
             size = max(os.fstat(stream.fileno()).st_size, len(data))

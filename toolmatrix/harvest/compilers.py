@@ -73,16 +73,16 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
         option: [name.string("a name") for name in node.several()]
         for option, node in pieces.entries(fields, "asked").items()
     }
-    if not context.place:
+    if not context.path:
         raise UsageError(
             f"family `{family.name}` is read from compilers on disk",
             expected="`--from PATH` of a compiler, or of a distribution's root (`/` for this machine)",
         )
-    compilers = list(_programs(context.place, rolling))
+    compilers = list(_programs(context.path, rolling))
     if not compilers:
         raise HarvestRefused(
             "no compiler found",
-            where=Position(context.place),
+            where=Position(context.path),
             expected="a program gcc or clang, a distribution's root with one, or a directory of roots",
         )
     # The order of rows must not depend on the names of directories.

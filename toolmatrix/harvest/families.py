@@ -38,7 +38,7 @@ KINDS = (
     *("published", "toolkits", "tree", "wheels"),
 )
 # The kinds that are read at a path of the user.
-PLACED = ("compilers", "distributions", "listing", "tree")
+LOCAL_KINDS = ("compilers", "distributions", "listing", "tree")
 
 FAMILIES = yamlfile.NodeKind(
     noun="the file of families",
@@ -85,7 +85,7 @@ class HarvestContext(Value):
     # The line and accelerator of each build on the default channel by release and machine, for each component.
     lines: Mapping[str, Mapping[tuple[str, str], tuple[str, str]]] = {}
     # A path to read instead of the source itself, "" for none.
-    place: str = ""
+    path: str = ""
     env: Mapping[str, str] = {}
     # Called with how many are read, and the total.
     progress: Callable[[int, int], None] = lambda _done, _total: None
@@ -141,7 +141,7 @@ def _read(path: str) -> dict[str, YamlNode]:
     return fields
 
 
-def chosen(known: Mapping[str, Family], names: Sequence[str]) -> list[Family]:
+def select_families(known: Mapping[str, Family], names: Sequence[str]) -> list[Family]:
     """The named families; without names, all that need no path and are not `by-name`. Raises NothingMatched."""
     for name in names:
         if name not in known:
@@ -153,11 +153,11 @@ def chosen(known: Mapping[str, Family], names: Sequence[str]) -> list[Family]:
     return [
         family
         for family in known.values()
-        if family.kind not in PLACED and not pieces.flag(family.fields, "by-name")
+        if family.kind not in LOCAL_KINDS and not pieces.flag(family.fields, "by-name")
     ]
 
 
-def matched(families: Sequence[Family]) -> set[str]:
+def line_components(families: Sequence[Family]) -> set[str]:
     """The components whose lines the builds of packages follow."""
     return {
         line.text or ""
@@ -271,9 +271,9 @@ def index_urls(context: HarvestContext) -> tuple[str, ...]:
 
     where = indexes(context.env)
     context.session.trust(where.certificates, where.proxy)
-    if not context.place:
+    if not context.path:
         return where.urls
-    return (context.place if "://" in context.place else Path(context.place).absolute().as_uri(),)
+    return (context.path if "://" in context.path else Path(context.path).absolute().as_uri(),)
 
 
 def _pip(env: Mapping[str, str]) -> dict[str, str]:

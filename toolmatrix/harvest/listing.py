@@ -127,7 +127,7 @@ def _page(fields: Mapping[str, YamlNode]) -> _Page:
 def _listings(
     family: Family, fields: Mapping[str, YamlNode], context: HarvestContext
 ) -> Iterator[Listing]:
-    if not context.place:
+    if not context.path:
         raise UsageError(
             f"the family `{family.name}` is read from a stored listing",
             expected="`--from` a clone, a directory of clones, or a file",
@@ -138,7 +138,7 @@ def _listings(
         entry = {
             name: field.string(name) for name, field in node.only("a listing", keys, keys).items()
         }
-        path, commit = context.place, ""
+        path, commit = context.path, ""
         text = []
         if os.path.isdir(path):
             clone = os.path.join(path, entry["repository"].rpartition("/")[2])

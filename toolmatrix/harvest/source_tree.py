@@ -326,7 +326,7 @@ class SourceCheck(Value):
     why: str
 
 
-def reopened(
+def check_sources(
     questions: Sequence[SourceQuestion], clone: str, env: Mapping[str, str]
 ) -> list[SourceCheck]:
     """The check of each question in one clone, which git reads once for all.

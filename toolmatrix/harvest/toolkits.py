@@ -381,7 +381,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The facts about the toolkits of a family. Raises ToolmatrixError."""
     keys = _keys(family)
     toolkits = _once(
-        below(context.place, context) if context.place else at_index(keys.wheels, context)
+        below(context.path, context) if context.path else at_index(keys.wheels, context)
     )
     rows = _Rows(keys, toolkits, context)
     tables = [

@@ -296,7 +296,7 @@ def _version(path: str) -> bytes:
     if not os.path.isfile(marker):
         return b""
     try:
-        with opener.opened(marker) as file:
+        with opener.open_file(marker) as file:
             match = _MARK.match(file.read(100))
     except OSError:
         return b""

@@ -36,7 +36,7 @@ from toolmatrix.http import (
     is_within,
     reason,
 )
-from toolmatrix.opener import opened
+from toolmatrix.opener import open_file
 
 ETC = "/etc/docker"
 # Bytes to read of a file or of a helper's answer.
@@ -178,7 +178,7 @@ def _credential(entry: Mapping[str, Any], path: str) -> Credential:
 
 def _document(path: str) -> dict[str, Any]:
     try:
-        with opened(path) as file:
+        with open_file(path) as file:
             document = json.loads(file.read(_LARGEST))
     # The engine's files are often readable for root alone, and optional.
     except (FileNotFoundError, NotADirectoryError, PermissionError):

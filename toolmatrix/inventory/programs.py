@@ -117,7 +117,7 @@ def names(component: str) -> tuple[str, ...]:
     return next((program.names for program in _PROGRAMS if program.component == component), ())
 
 
-def alike(name: str) -> tuple[str, ...]:
+def other_names(name: str) -> tuple[str, ...]:
     """The other names of a program."""
     spellings = next((program.names for program in _PROGRAMS if name in program.names), ())
     return tuple(spelling for spelling in spellings if spelling != name)

@@ -22,7 +22,7 @@ from toolmatrix.inventory import running, secrets
 from toolmatrix.inventory.layers import LayerStore
 from toolmatrix.inventory.model import SCHEMA, Inventory
 from toolmatrix.inventory.running import ProgramProbe
-from toolmatrix.opener import opened
+from toolmatrix.opener import open_file
 
 if TYPE_CHECKING:
     from yaml import MappingNode, Node
@@ -201,7 +201,7 @@ def _registry_identity(request: SubjectRequest) -> str:
 def _saved(request: SubjectRequest) -> Inventory:
     refusal = Budget(request.path).refusal
     try:
-        with opened(request.path) as file:
+        with open_file(request.path) as file:
             data = file.read(_LARGEST_DOCUMENT + 1)
     except (OSError, ValueError) as error:
         # A null byte in a path raises ValueError.

@@ -16,7 +16,7 @@ from toolmatrix.facts.index import Index
 from toolmatrix.facts.model import Claim, Matrix, Release
 from toolmatrix.facts.tables import UNKNOWN
 from toolmatrix.facts.versions import ABSENT
-from toolmatrix.finding import Finding, InstallMethod, merged, united
+from toolmatrix.finding import Finding, InstallMethod, merge, union_of_fields
 from toolmatrix.judge import sweep
 from toolmatrix.judge.lints import cited, disputes
 from toolmatrix.judge.sweep import ReleaseOutcome
@@ -76,7 +76,7 @@ def releases(
         missing = tuple(release for release in published.releases[first:] if release not in known)
         # An unknown release makes no answer wrong; a withdrawn one makes answers that cannot be installed.
         if missing:
-            yield codes.UnknownRelease(severity="warning", component=component, listed=missing)
+            yield codes.UnknownRelease(severity="warning", component=component, unknown=missing)
         gone = tuple(name for name in own.get(component, ()) if name not in published.releases)
         if gone:
             yield codes.WithdrawnRelease(
@@ -104,7 +104,7 @@ def refused(index: Index, component: str, wheels: Iterable[PublishedWheel]) -> I
         for wheel in wheels
         if (facts := _own_tags(index, component, wheel))
     ]
-    return iter(merged(refusals, "releases", "facts"))
+    return iter(merge(refusals, "releases", "facts"))
 
 
 def _own_tags(index: Index, component: str, wheel: PublishedWheel) -> tuple[str, ...]:
@@ -154,10 +154,10 @@ _RUNS_ANYWHERE = ("pure", "run-time")
 
 def contradictions(matrix: Matrix, index: Index, packages: Mapping[str, str]) -> Iterator[Finding]:
     """Find every contradiction; `packages` are the components of packages that are called otherwise."""
-    yield from merged(code_on_cpu(matrix, index), "releases", "facts")
+    yield from merge(code_on_cpu(matrix, index), "releases", "facts")
     yield from unread_requirements(matrix, packages)
     for search in (without_wheel, old_toolkits, two_lines, pure_unread):
-        yield from merged(search(matrix, index), "releases", "facts")
+        yield from merge(search(matrix, index), "releases", "facts")
     yield from read_before(matrix)
 
 
@@ -486,7 +486,7 @@ def findings(
     """Everything that can be found wrong without asking a source; `packages` are the components of packages."""
     yield from uncovered(families, rules)
     yield from aged(matrix, rules, today)
-    yield from otherwise(matrix, index)
+    yield from harvest_disputes(matrix, index)
     yield from contradictions(matrix, index, packages)
 
 
@@ -525,7 +525,7 @@ def aged(matrix: Matrix, rules: AuditRules, today: date) -> Iterator[Finding]:
             )
 
 
-def otherwise(matrix: Matrix, index: Index) -> Iterator[Finding]:
+def harvest_disputes(matrix: Matrix, index: Index) -> Iterator[Finding]:
     """Disputes between a table that a harvester wrote and a reviewed one."""
     files = {
         row.table: claim.node.where.path
@@ -644,7 +644,11 @@ def _builds(matrix: Matrix, index: Index, name: str) -> int:
 def _by_target(outcomes: Iterable[ReleaseOutcome]) -> dict[str, dict[str, int]]:
     counts: dict[str, dict[str, int]] = {}
     for outcome in outcomes:
-        groups = (outcome.answered, united(outcome.refused, "ways"), united(outcome.unread, "ways"))
+        groups = (
+            outcome.answered,
+            union_of_fields(outcome.refused, "ways"),
+            union_of_fields(outcome.unread, "ways"),
+        )
         for key, methods in zip(OUTCOMES, groups, strict=True):
             for method in methods:
                 counts.setdefault(method.target, dict.fromkeys(OUTCOMES, 0))[key] += 1

@@ -219,7 +219,7 @@ class _Judge:
         if first.version and second.version:
             incompatibility = self.refusal(first, second, context)
             scale = lookups.scale_of(self.index, second.component)
-            releases = scale.named(lookups.selected(scale, self.version(second)))
+            releases = scale.named(lookups.mask_or_none(scale, self.version(second)))
             # A version that matches several releases clashes with none of them in particular.
             clashing = tuple(releases) if len(releases) == 1 else ()
             incompatibility = incompatibility and incompatibility.replace(clashing=clashing)

@@ -20,10 +20,10 @@ from toolmatrix.manifests.model import PYTHON, FileText, ProjectManifest
 from toolmatrix.request.judgement import (
     ARCH,
     FINE,
-    AskedPart,
     Edit,
     JudgedManifest,
     ManifestRefusal,
+    RequestedPart,
 )
 from toolmatrix.request.manifests import BASE, plain
 from toolmatrix.solve.repair import repairs
@@ -115,7 +115,7 @@ def _hard_refusals(judgement: JudgedManifest) -> list[ManifestRefusal]:
 def _facts_join(index: Index, judgement: JudgedManifest, refusal: ManifestRefusal) -> bool:
     names = {part.component for part in refusal.parts}
     pairs = judge(index, judgement.manifest).pairs()
-    among = [pair for pair in pairs if {pair.one.component, pair.other.component} <= names]
+    among = [pair for pair in pairs if {pair.first.component, pair.second.component} <= names]
     return all(pair.says == FINE for pair in among)
 
 
@@ -192,7 +192,7 @@ def _by_releases(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Repla
             yield (replacement,) if replacement else ()
 
 
-def _part(refusal: ManifestRefusal, ask: Ask) -> AskedPart | None:
+def _part(refusal: ManifestRefusal, ask: Ask) -> RequestedPart | None:
     # An ask of a toolkit is widened, so its component identifies it; an arch is identified by its selector.
     return next(
         (
@@ -205,7 +205,7 @@ def _part(refusal: ManifestRefusal, ask: Ask) -> AskedPart | None:
     )
 
 
-def _replace(part: AskedPart, release: str) -> Replacement | None:
+def _replace(part: RequestedPart, release: str) -> Replacement | None:
     """A part with another release in its place."""
     if part.component == ARCH:
         return _arch(part, release)
@@ -227,12 +227,12 @@ def _replace(part: AskedPart, release: str) -> Replacement | None:
     return _at(part, f"{sign}{blank}{release}{line}")
 
 
-def _at(part: AskedPart, text: str) -> Replacement | None:
+def _at(part: RequestedPart, text: str) -> Replacement | None:
     span = part.version.span if part.version else None
     return Replacement(part.version.source, *span, text) if part.version and span else None
 
 
-def _arch(part: AskedPart, release: str) -> Replacement | None:
+def _arch(part: RequestedPart, release: str) -> Replacement | None:
     variable = called.variables()[part.item.name]
     match = re.fullmatch(variable["back"], release)
     if not match or part.version is None:

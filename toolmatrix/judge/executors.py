@@ -58,7 +58,7 @@ class ExecutorPool(Pool):
         there = pickle.dumps(partial(reopened, __version__, type(work), fields, paths, work.key))
         super().__init__(there, bounds, jobs or AT_ONCE)
         self._name = name
-        self._opening = opened(name)
+        self._opening = open_executor(name)
 
     def __enter__(self) -> Self:
         with _errors_as_missing(self._name):
@@ -125,7 +125,7 @@ def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
-def opened(name: str) -> AbstractContextManager[Executor]:
+def open_executor(name: str) -> AbstractContextManager[Executor]:
     """The executor `NAME[:ADDRESS]`. Raises UsageError for an unknown one, and ToolMissing."""
     from importlib.metadata import entry_points
 

@@ -102,7 +102,7 @@ class Expectation(Value):
         )
 
 
-def of_word(word: str, where: Position | None = None) -> Expectation:
+def parse_expectation(word: str, where: Position | None = None) -> Expectation:
     """The expectation that one word of a command or file states. Raises UsageError for any other word."""
     text = word.strip()
     name = re.split("[=!~<>]", text, maxsplit=1)[0]

@@ -416,7 +416,7 @@ def provider(inventory: Inventory, soname: str) -> str:
     if soname.startswith("/"):
         return f"a build of it for the C library of this image, or what has {soname}"
     # The vendors' packages are the table `parts` of matrix/signatures.yaml.
-    library = signatures.part(signatures.parts(), soname)
+    library = signatures.provider_of(signatures.parts(), soname)
     providers = [library.providers(soname)] if library is not None else []
     # Of distributions, rpm and apk find packages by soname, and Debian names them after it.
     managers = {name.partition(":")[0] for name in inventory.features}

@@ -17,7 +17,7 @@ from toolmatrix.facts.index import Index
 from toolmatrix.facts.model import Component, Matrix, Release
 from toolmatrix.facts.records import ClaimRecord, Dispute
 from toolmatrix.facts.soft import LATER
-from toolmatrix.finding import Finding, merged
+from toolmatrix.finding import Finding, merge
 from toolmatrix.judge import stage_facts
 from toolmatrix.solve.preferences import RULE as SERIES
 
@@ -224,8 +224,8 @@ def gaps(matrix: Matrix, index: Index) -> Iterator[Finding]:
             builds.setdefault(of, []).append(release)
     for component in (entry for entry in matrix.components.values() if entry.variants):
         own = builds.get(component.name, ())
-        yield from merged(machines(index, component.name, own), "releases", "facts")
-        yield from merged(toolkits(matrix, index, component.name, own), "releases", "facts")
+        yield from merge(machines(index, component.name, own), "releases", "facts")
+        yield from merge(toolkits(matrix, index, component.name, own), "releases", "facts")
     yield from cells(matrix, index, [build for group in builds.values() for build in group])
 
 

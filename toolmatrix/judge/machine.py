@@ -143,7 +143,7 @@ def _floor(index: Index, toolkit: str) -> tuple[str, tuple[str, ...]]:
     mine = stage_facts.mask_of(scale, releases)
     for row, cells in lookups.rows(index, "cuda-driver-floor"):
         # The row must hold for every release that the compiler may have come with.
-        if mine and mine & ~lookups.selected(scale, cells["cuda"]) == 0:
+        if mine and mine & ~lookups.mask_or_none(scale, cells["cuda"]) == 0:
             return cells["driver"], (row,)
     return "", ()
 

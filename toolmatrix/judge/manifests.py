@@ -29,12 +29,12 @@ from toolmatrix.request.judgement import (
     FINE,
     REFUSED,
     UNKNOWN,
-    AskedPart,
-    AskedParts,
     JudgedEnvironment,
     JudgedManifest,
     JudgedPair,
     ManifestRefusal,
+    RequestedPart,
+    RequestedParts,
     builds,
     older,
     requirements_of,
@@ -57,7 +57,7 @@ def judge(index: Index, manifest: ProjectManifest, *, paired: bool = True) -> Ju
     known: dict[tuple[str, ...], JudgedEnvironment] = {}
     environments = []
     for environment in manifest.environments:
-        parts = reading.parts(index, environment)
+        parts = reading.requested_parts(index, environment)
         # Many an extra of a project adds nothing that facts are about.
         lacking = (release.part for release in parts.missing)
         key = tuple(f"{part.text} {part.item.where}" for part in (*parts.parts, *lacking))
@@ -67,7 +67,7 @@ def judge(index: Index, manifest: ProjectManifest, *, paired: bool = True) -> Ju
     return JudgedManifest(manifest=manifest, environments=tuple(environments))
 
 
-def _environment(index: Index, parts: AskedParts, *, paired: bool) -> JudgedEnvironment:
+def _environment(index: Index, parts: RequestedParts, *, paired: bool) -> JudgedEnvironment:
     environment = _Environment(index, parts)
     refusals = tuple(environment.refusals())
     return JudgedEnvironment(
@@ -82,13 +82,13 @@ def _environment(index: Index, parts: AskedParts, *, paired: bool) -> JudgedEnvi
 class Question(NamedTuple):
     """Some parts that have to go together, whether as wheels, and what they run on unless their builds say it."""
 
-    parts: tuple[AskedPart, ...]
+    parts: tuple[RequestedPart, ...]
     froms: tuple[str, ...]
     accelerators: tuple[str, ...]
 
 
 class _Environment:
-    def __init__(self, index: Index, parts: AskedParts) -> None:
+    def __init__(self, index: Index, parts: RequestedParts) -> None:
         self.index = index
         self.components = index.header["components"]
         self.name = parts.name
@@ -130,7 +130,7 @@ class _Environment:
                 severity="error",
                 component=missing.part.component,
                 asked=(missing.part.text,),
-                places=(missing.part.item.where,),
+                positions=(missing.part.item.where,),
                 environment=self.name,
                 where=missing.part.item.where,
                 package=missing.package,
@@ -143,7 +143,7 @@ class _Environment:
 
     def contradictions(self) -> Iterator[ManifestRefusal]:
         """Lines about one component that hold together and leave no release of it; the last stays for the rest."""
-        by_component: dict[str, list[AskedPart]] = {}
+        by_component: dict[str, list[RequestedPart]] = {}
         for part in self.parts:
             if part.component != ARCH:
                 by_component.setdefault(part.component, []).append(part)
@@ -198,7 +198,7 @@ class _Environment:
             for accelerator in left or ("none",):
                 yield from_, accelerator
 
-    def is_package(self, part: AskedPart) -> bool:
+    def is_package(self, part: RequestedPart) -> bool:
         """True for a package of Python, however it gets there."""
         packaged = (
             part.component in called.packages().values()
@@ -206,10 +206,10 @@ class _Environment:
         )
         return packaged and part.component not in reading.TOOLKIT
 
-    def computes(self, part: AskedPart) -> bool:
+    def computes(self, part: RequestedPart) -> bool:
         return self.is_package(part) and bool(self.components[part.component]["accelerators"])
 
-    def froms(self, parts: Sequence[AskedPart]) -> tuple[str, ...]:
+    def froms(self, parts: Sequence[RequestedPart]) -> tuple[str, ...]:
         """Whether packages come as wheels; for what conda or an image brings that is unknown, and either will do."""
         either = any(
             (part.item.built or part.item.kind in (CONDA, IMAGE)) and self.is_package(part)
@@ -217,7 +217,7 @@ class _Environment:
         )
         return (_WHEEL, _SOURCE) if either else (_WHEEL,)
 
-    def toolkit(self) -> list[AskedPart]:
+    def toolkit(self) -> list[RequestedPart]:
         """The parts of a toolkit that an image has."""
         return [
             self.widen(other)
@@ -225,7 +225,7 @@ class _Environment:
             if other.component in _TOOLKIT and not self.is_package(other)
         ]
 
-    def widen(self, part: AskedPart) -> AskedPart:
+    def widen(self, part: RequestedPart) -> RequestedPart:
         """A part of a toolkit with all releases that a library compiled for one of them loads beside."""
         ask = part.asks[0]
         scale = self.index.scale(part.component)
@@ -238,7 +238,7 @@ class _Environment:
             return part
         return part.replace(asks=(ask.replace(selector=f"=={major}.*"),))
 
-    def share_facts(self, first: AskedPart, second: AskedPart) -> bool:
+    def share_facts(self, first: RequestedPart, second: RequestedPart) -> bool:
         """True if any fact is about both, or about builds of one and the other."""
         names = [self.index.with_builds(part.component) for part in (first, second)]
         return any(
@@ -249,7 +249,7 @@ class _Environment:
         )
 
     def request(
-        self, parts: Sequence[AskedPart], target: str, from_: str, accelerator: str
+        self, parts: Sequence[RequestedPart], target: str, from_: str, accelerator: str
     ) -> Request:
         """The request that parts make on a target."""
         options = context(target, Fields(), self.index)
@@ -290,8 +290,8 @@ class _Environment:
         return first
 
     def finding(
-        self, core: Core, parts: Sequence[AskedPart]
-    ) -> tuple[ManifestFinding | None, tuple[AskedPart, ...]]:
+        self, core: Core, parts: Sequence[RequestedPart]
+    ) -> tuple[ManifestFinding | None, tuple[RequestedPart, ...]]:
         """The finding that a core makes, None where it rests on nothing in the file, and its parts."""
         asks = {(ask.component, ask.selector) for ask in core.asks}
         # In the order of the file, so that every question reports the same.
@@ -330,7 +330,7 @@ class _Environment:
     def build_finding(
         self,
         kind: type[ManifestFinding],
-        parts: tuple[AskedPart, ...],
+        parts: tuple[RequestedPart, ...],
         grounds: tuple[Incompatibility, ...],
     ) -> ManifestFinding:
         """A finding about some parts."""
@@ -338,14 +338,16 @@ class _Environment:
             severity="error" if kind is RefusedTogether else "warning",
             component=parts[0].component,
             asked=tuple(part.text for part in parts),
-            places=tuple(part.item.where for part in parts),
+            positions=tuple(part.item.where for part in parts),
             environment=self.name,
             grounds=grounds,
             facts=tuple(dict.fromkeys(fact for ground in grounds for fact in ground.facts)),
             where=parts[0].item.where,
         )
 
-    def is_unsound(self, parts: Sequence[AskedPart], grounds: Sequence[Incompatibility]) -> bool:
+    def is_unsound(
+        self, parts: Sequence[RequestedPart], grounds: Sequence[Incompatibility]
+    ) -> bool:
         """True if a refusal rests on what the matrix leaves out, or on what a file need not keep to."""
         bare = {part.component for part in parts if part.item.bare}
         overridden = {part.component for part in parts if part.item.overrides}
@@ -380,7 +382,7 @@ class _Environment:
         )
         return alone or any(self.may_be_older(part, grounds) for part in parts if part.older)
 
-    def may_be_older(self, part: AskedPart, grounds: Sequence[Incompatibility]) -> bool:
+    def may_be_older(self, part: RequestedPart, grounds: Sequence[Incompatibility]) -> bool:
         """True where a release before those that are known may do for all that is required of a part."""
         selectors = [
             claim.selector
@@ -437,7 +439,9 @@ class _Environment:
                     )
                 yield self.judge_pair(part, other, facts_by_method[method])
 
-    def install_method(self, part: AskedPart, other: AskedPart, target: str) -> tuple[str, str]:
+    def install_method(
+        self, part: RequestedPart, other: RequestedPart, target: str
+    ) -> tuple[str, str]:
         """In which way two parts are there together."""
         packages = [package for package in (part, other) if self.is_package(package)]
         question = Question(
@@ -445,7 +449,7 @@ class _Environment:
         )
         return next(self.install_methods(question, target))
 
-    def independent_pair(self, part: AskedPart, other: AskedPart) -> JudgedPair | None:
+    def independent_pair(self, part: RequestedPart, other: RequestedPart) -> JudgedPair | None:
         """A wheel beside the toolkit of an image that it does not load: one that brings its own, or uses none."""
         packages = [package for package in (part, other) if self.is_package(package)]
         if len(packages) != 1 or not _TOOLKIT & {part.component, other.component}:
@@ -456,7 +460,9 @@ class _Environment:
         proof = without_loaded_toolkit(self.index, packages[0])
         return JudgedPair(part, other, FINE if proof else UNKNOWN, *(proof or ("", ())))
 
-    def judge_pair(self, part: AskedPart, other: AskedPart, facts: RequestFacts) -> JudgedPair:
+    def judge_pair(
+        self, part: RequestedPart, other: RequestedPart, facts: RequestFacts
+    ) -> JudgedPair:
         at = self.index.scale(part.component).select(part.asks[0].selector)
         partner = facts.at(at).partner(other.component)
         wanted = self.index.scale(other.component).select(other.asks[0].selector)
@@ -478,7 +484,7 @@ class _Environment:
         return JudgedPair(part, other, FINE, best, tuple(dict.fromkeys(cites))[:4])
 
 
-def wheel_accelerators(index: Index, part: AskedPart, machine: str) -> tuple[str, ...]:
+def wheel_accelerators(index: Index, part: RequestedPart, machine: str) -> tuple[str, ...]:
     """What the builds of a package that are left on a machine were made for; nothing where they are not known."""
     name, left = builds(index, part, machine)
     accelerators: dict[str, None] = {}
@@ -490,7 +496,7 @@ def wheel_accelerators(index: Index, part: AskedPart, machine: str) -> tuple[str
     return tuple(accelerators)
 
 
-def needs_toolkit(index: Index, part: AskedPart) -> bool | None:
+def needs_toolkit(index: Index, part: RequestedPart) -> bool | None:
     """Whether every build that is left of a wheel needs a toolkit beside it; None where that is unknown."""
     name, left = builds(index, part)
     beside = 0
@@ -503,7 +509,7 @@ def needs_toolkit(index: Index, part: AskedPart) -> bool | None:
     return True if left & beside else None
 
 
-def loads_toolkit(index: Index, part: AskedPart) -> bool:
+def loads_toolkit(index: Index, part: RequestedPart) -> bool:
     """True for a wheel that needs a toolkit beside it, and requires no other that brings one."""
     if not needs_toolkit(index, part):
         return False
@@ -511,7 +517,7 @@ def loads_toolkit(index: Index, part: AskedPart) -> bool:
     return not any(index.component(name).brings for name in variants if name)
 
 
-def without_loaded_toolkit(index: Index, part: AskedPart) -> tuple[str, tuple[str, ...]] | None:
+def without_loaded_toolkit(index: Index, part: RequestedPart) -> tuple[str, tuple[str, ...]] | None:
     """The evidence, and the facts, by which no build that is left of a wheel loads a toolkit beside it.
 
     They bring their own, or use none; None where that is unknown of one of them.

@@ -11,10 +11,10 @@ from functools import lru_cache
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.compiled import union
 from toolmatrix.facts.index import Index
-from toolmatrix.facts.lookups import rows, scale_of, selected
+from toolmatrix.facts.lookups import mask_or_none, rows, scale_of
 from toolmatrix.facts.records import Binding, ClaimRecord
 from toolmatrix.facts.versions import Scale, SelectorError, key, order
-from toolmatrix.finding import Incompatibility, united
+from toolmatrix.finding import Incompatibility, union_of_fields
 
 PTX, SASS = "compute_", "sm_"
 """What the names of NVIDIA's codegen archs begin with: the virtual side, and the real one."""
@@ -38,7 +38,7 @@ class Toolkit:
     def rivals(self, component: str, version: str) -> tuple[str, ...]:
         """The facts that are set aside or outweighed and would let `version` of a component pass."""
         mask = mask_of(scale_of(self.index, self.component), self.releases)
-        wanted = selected(scale_of(self.index, component), version)
+        wanted = mask_or_none(scale_of(self.index, component), version)
         disputes = self.index.component(self.component).disputes
         return tuple(
             self.index.claim(dispute.rival).id
@@ -53,7 +53,7 @@ class Toolkit:
         return [
             (name, cells)
             for name, cells in rows(self.index, table)
-            if self.component in cells and selected(scale, cells[self.component]) & wanted
+            if self.component in cells and mask_or_none(scale, cells[self.component]) & wanted
         ]
 
 
@@ -70,7 +70,11 @@ def releases(index: Index, component: str, version: str) -> tuple[str, ...]:
     scale = scale_of(index, component)
     minor = ".".join(version.split(".")[:2])
     # A scheme without patch releases takes neither the version nor `==11.2.*`, but the series by its name.
-    mask = selected(scale, version) or selected(scale, f"=={minor}.*") or selected(scale, minor)
+    mask = (
+        mask_or_none(scale, version)
+        or mask_or_none(scale, f"=={minor}.*")
+        or mask_or_none(scale, minor)
+    )
     return tuple(scale.named(mask))
 
 
@@ -111,7 +115,7 @@ def refusal(
     grounds = [ground for ground in refusals if ground is not None]
     if len(grounds) < len(releases):
         return None
-    facts = united(grounds, "facts")
+    facts = union_of_fields(grounds, "facts")
     weakest = words.weakest(ground.evidence for ground in grounds)
     return grounds[0].replace(releases=tuple(releases), facts=facts, evidence=weakest)
 
@@ -119,7 +123,7 @@ def refusal(
 def _refused(
     index: Index, subject: str, bit: int, component: str, version: str, context: Mapping[str, str]
 ) -> Incompatibility | None:
-    wanted = selected(scale_of(index, component), version)
+    wanted = mask_or_none(scale_of(index, component), version)
     for binding in index.component(subject).about(component, bit):
         # A need says that something has to be there, and of no release that it may not.
         if binding.kind == "needs":
@@ -160,7 +164,7 @@ def _holds(index: Index, component: str, mask: int, context: Mapping[str, str]) 
     # Bit 0 of a mask means "absent".
     if component not in context:
         return bool(mask & 1)
-    return bool(mask & selected(scale_of(index, component), context[component]))
+    return bool(mask & mask_or_none(scale_of(index, component), context[component]))
 
 
 def twin(index: Index, arch: str) -> str:
@@ -204,7 +208,7 @@ def standing(version: str, cells: Mapping[str, str]) -> str:
 @lru_cache(maxsize=4096)
 def runs(index: Index, device: str, arch: str) -> tuple[str, ...]:
     """The facts by which a device runs code for an arch; none where it does not, or where that is unknown."""
-    return about_device(index, device, selected(scale_of(index, "arch"), twin(index, arch)))
+    return about_device(index, device, mask_or_none(scale_of(index, "arch"), twin(index, arch)))
 
 
 def about_device(index: Index, device: str, archs: int = -1) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from toolmatrix.codes import plans as codes
 from toolmatrix.codes.plans import CannotTell, RunsByCode, RunsByPtx, RunsNot
 from toolmatrix.errors import Position
 from toolmatrix.facts import lookups
-from toolmatrix.finding import united
+from toolmatrix.finding import union_of_fields
 from toolmatrix.judge import stage_archs, stage_flags
 from toolmatrix.judge import stage_facts as facts
 from toolmatrix.judge.stage_archs import CUBIN, LTO, OBJECT, OPTIX, PTX_TEXT, TILE
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     FindingT = TypeVar("FindingT", bound=Finding)
 
 
-class Here(Value):
+class LocalMachine(Value):
     """The machine that a plan will run on; `has_program(program, PATH)` takes an empty PATH where none is known."""
 
     has_program: Callable[[str, str], bool]
@@ -58,7 +58,7 @@ class PlanContext:
         number: int = 0,
         path: str = "",
         command: Sequence[str] | None = None,
-        here: Here | None = None,
+        here: LocalMachine | None = None,
     ) -> None:
         self.plan = plan
         self.index = index
@@ -106,7 +106,7 @@ def findings(
     *,
     path: str = "",
     command: Sequence[str] | None = None,
-    here: Here | None = None,
+    here: LocalMachine | None = None,
     answered: Answered | None = None,
 ) -> list[Finding]:
     """The findings about the plans of a log, in their order, then for each device whether it runs all of them.
@@ -152,7 +152,7 @@ def _summarize(answers: dict[str, list[codes.DeviceFinding]]) -> Iterator[Findin
                 device=device,
                 holding=len(device_findings),
                 running=sum(finding.answer == "yes" for finding in device_findings),
-                facts=united(device_findings, "facts"),
+                facts=union_of_fields(device_findings, "facts"),
             )
 
 

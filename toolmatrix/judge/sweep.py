@@ -18,7 +18,7 @@ from toolmatrix.codes.matrix import (
 )
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import ClaimRecord
-from toolmatrix.finding import Finding, Incompatibility, InstallMethod, merged, united
+from toolmatrix.finding import Finding, Incompatibility, InstallMethod, merge, union_of_fields
 from toolmatrix.judge.pool import IndexedWork
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, conflict, solve
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     """The day on which a release of a component came out, empty where it is unknown."""
 
 
-PART = 24
+BATCH = 24
 """Releases handed to a process at a time: some tenths of a second of work."""
 # Lines of a reason beyond which it explains nothing to anybody.
 _LONGEST = 7
@@ -96,9 +96,9 @@ def touched(index: Index, matrix: Matrix, paths: Collection[str]) -> list[Releas
     ]
 
 
-def parts(work: Sequence[Release]) -> list[list[Release]]:
+def batches(work: Sequence[Release]) -> list[list[Release]]:
     """The work in pieces for a process each."""
-    return [list(work[start : start + PART]) for start in range(0, len(work), PART)]
+    return [list(work[start : start + BATCH]) for start in range(0, len(work), BATCH)]
 
 
 def request(index: Index, release: Release, method: InstallMethod, *beside: Release) -> Request:
@@ -185,7 +185,7 @@ def judge_release(index: Index, release: Release, luck: dict[str, int]) -> Relea
         else:
             answered.append(method)
             evidence.append(outcome.evidence)
-            doubtful += of_answer(release, method, outcome)
+            doubtful += answer_doubts(release, method, outcome)
     return ReleaseOutcome(
         component=component,
         version=version,
@@ -218,7 +218,7 @@ def search(index: Index, release: Release, luck: dict[str, int]) -> Finding | No
 
 def refusal(release: Release, method: InstallMethod, assembly: Assembly) -> Finding:
     """The finding that a problem has no answer, explained where a shortest core of it is short, hard and has facts."""
-    core = conflict.explain(assembly.problem(), assembly.asked_nogoods)
+    core = conflict.explain(assembly.problem(), assembly.request_nogoods)
     components = assembly.header["components"]
     reasons = grounds(assembly, core)
     # That an installed release is one of its builds, and a build one of a release, explains nothing.
@@ -231,7 +231,7 @@ def refusal(release: Release, method: InstallMethod, assembly: Assembly) -> Find
     # All that is left may be that variants belong to releases; then that is the reason.
     reasons = hard or reasons
     # The lines of the request count too: they are read with the reason.
-    size = len(reasons) + len({*core} & {*assembly.asked_nogoods})
+    size = len(reasons) + len({*core} & {*assembly.request_nogoods})
     kinds = {ground.kind for ground in reasons}
     if size <= _LONGEST and kinds & {"requires", "limits"} and "evidence" not in kinds:
         return _unanswered(ExplainedRefusal, release, method, reasons)
@@ -251,7 +251,7 @@ def _unanswered(
         releases=(release[1],),
         ways=(method,) if method else (),
         grounds=reasons,
-        facts=united(reasons, "facts"),
+        facts=union_of_fields(reasons, "facts"),
     )
 
 
@@ -309,7 +309,7 @@ VOUCHED = "tested"
 """The least evidence of a row that was tested, run or read out of a file."""
 
 
-def of_answer(
+def answer_doubts(
     release: tuple[str, str], method: InstallMethod, answer: Resolution
 ) -> Iterator[Finding]:
     """The doubts about the answer for a release, asked for in one way."""
@@ -430,10 +430,10 @@ def doubts_about(outcomes: Iterable[ReleaseOutcome], matrix: Matrix) -> Iterator
         # What is inside is a fact about a file, whenever the file was made.
         elif not matrix.claims[doubt.facts[0]].carried:
             young.append(doubt)
-    for finding in merged(young, "releases", "ways", "facts"):
+    for finding in merge(young, "releases", "ways", "facts"):
         days = [matrix.releases[finding.component, name].date for name in finding.releases]
         yield finding.replace(expected=max(days))
-    yield from merged(nameless, "releases", "ways", "versions", "facts")
+    yield from merge(nameless, "releases", "ways", "versions", "facts")
 
 
 def unanswered(
@@ -448,11 +448,11 @@ def unanswered(
     tried: dict[str, dict[InstallMethod, None]] = {}
     for outcome in outcomes:
         without = [*outcome.refused, *outcome.unread]
-        methods = (*outcome.answered, *united(without, "ways"))
+        methods = (*outcome.answered, *union_of_fields(without, "ways"))
         tried.setdefault(outcome.component, {}).update(dict.fromkeys(methods))
         unanswered += without
         lost += [outcome.lost] if outcome.lost else []
-    for finding in merged(_merged_releases(unanswered), "ways"):
+    for finding in merge(_merged_releases(unanswered), "ways"):
         # The first framework of the matrix, built from source on the first target, is what the project promises.
         broken = promised in finding.ways and finding.component == framework
         yield finding.replace(
@@ -486,8 +486,10 @@ def _merged_releases(findings: Iterable[Finding]) -> Iterator[Finding]:
         same.setdefault((about, tuple(map(_shape, finding.grounds))), []).append(finding)
     for alike in same.values():
         grounds = tuple(map(_union, zip(*(finding.grounds for finding in alike), strict=True)))
-        facts = united(grounds, "facts")
-        yield alike[0].replace(releases=united(alike, "releases"), grounds=grounds, facts=facts)
+        facts = union_of_fields(grounds, "facts")
+        yield alike[0].replace(
+            releases=union_of_fields(alike, "releases"), grounds=grounds, facts=facts
+        )
 
 
 def _shape(ground: Incompatibility) -> tuple[object, ...]:
@@ -502,10 +504,10 @@ def _union(lines: Sequence[Incompatibility]) -> Incompatibility:
         for name, releases in line.conditions:
             conditions[name].update(dict.fromkeys(releases))
     return lines[0].replace(
-        releases=united(lines, "releases"),
-        values=united(lines, "values"),
+        releases=union_of_fields(lines, "releases"),
+        values=union_of_fields(lines, "values"),
         # Where nothing clashes for one of the releases, what clashes for the others is no common reason.
-        clashing=united(lines, "clashing") if all(line.clashing for line in lines) else (),
-        facts=united(lines, "facts"),
+        clashing=union_of_fields(lines, "clashing") if all(line.clashing for line in lines) else (),
+        facts=union_of_fields(lines, "facts"),
         conditions=tuple((name, tuple(releases)) for name, releases in conditions.items()),
     )

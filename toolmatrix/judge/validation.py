@@ -40,8 +40,8 @@ from toolmatrix.judge.expectations import LABEL, Expectation
 from toolmatrix.judge.pool import IndexedWork, Pool
 from toolmatrix.lock import lock_file
 from toolmatrix.lock.model import Lock, LockedTarget
-from toolmatrix.opener import opened
-from toolmatrix.outputs import KeptLines
+from toolmatrix.opener import open_file
+from toolmatrix.outputs import ResultsFile
 from toolmatrix.recipes import fields
 from toolmatrix.recipes import model as recipe
 from toolmatrix.recipes.model import Book, Effect, Provision
@@ -100,12 +100,12 @@ def _runs(provision: Provision) -> Iterator[tuple[bool, recipe.Probe, tuple[str,
     """Each probe with its arguments, and whether it is a fallback for others."""
     for probe in provision.probes:
         try:
-            words = [fields.put(word, {"component": provision.component}) for word in probe.run]
+            words = [fields.fill(word, {"component": provision.component}) for word in probe.run]
         except KeyError:
             # It needs a value of an answer, and an image that is only looked at has none.
             continue
         # `python` is missing in many images that have `python3`. A version that a probe names no program has to print.
-        for name in (words[0], *programs.alike(words[0])) if not probe.wanted else ():
+        for name in (words[0], *programs.other_names(words[0])) if not probe.wanted else ():
             yield bool(probe.when) or name != words[0], probe, (name, *words[1:])
 
 
@@ -176,7 +176,7 @@ def is_subject(text: str, path: str) -> bool:
     if subjects.is_named(text, SCHEMES) or os.path.isdir(path):
         return True
     try:
-        with opened(path) as file:
+        with open_file(path) as file:
             head = file.read(_HEAD)
     except OSError:
         return False
@@ -218,7 +218,7 @@ def _sighting(value: str, where: str) -> Seen:
 
 def _read(request: SubjectRequest) -> Inventory:
     path, wanted = _split_target(request)
-    targets = lock_file.read(os.path.join(request.directory, path)).held
+    targets = lock_file.read(os.path.join(request.directory, path)).all_targets
     if wanted and wanted not in targets:
         raise NothingMatched(
             f"{path} has no target `{wanted}`", expected=", ".join(targets), found=f"`{wanted}`"
@@ -274,7 +274,7 @@ class Baseline(Value):
 
     def target(self, inventory: Inventory) -> str:
         """The target that an image was made for: the one named, of its label, or of its platform."""
-        targets = self.held
+        targets = self.locked_targets
         if len(self.targets) > 1:
             raise UsageError(
                 "validate checks one target at a time",
@@ -306,20 +306,20 @@ class Baseline(Value):
     def components(self) -> set[str]:
         """The components that are expected, whatever the target."""
         names = {expected.name for expected in self.expected if expected.kind == "component"}
-        return names.union(*(target.components for target in self.held.values()))
+        return names.union(*(target.components for target in self.locked_targets.values()))
 
     @property
     def features(self) -> set[str]:
         """The features that are expected, or that a flag which is expected changes."""
-        flags = {flag for target in self.held.values() for flag in target.flags.cflags}
+        flags = {flag for target in self.locked_targets.values() for flag in target.flags.cflags}
         flags |= {expectation.name for expectation in self.expected if expectation.kind == "flag"}
         named = {expectation.name for expectation in self.expected if expectation.kind == "feature"}
         return named | {images.EFFECTS[flag][0] for flag in flags & images.EFFECTS.keys()}
 
     @property
-    def held(self) -> dict[str, LockedTarget]:
+    def locked_targets(self) -> dict[str, LockedTarget]:
         """The targets of the lock, whatever environment asks for them; of one name the last."""
-        return self.lock.held if self.lock else {}
+        return self.lock.all_targets if self.lock else {}
 
     def of(self, inventory: Inventory) -> Baseline:
         """This one, or where it expects nothing the lock inside the image. Raises LockError for an image without."""
@@ -399,7 +399,7 @@ class Validator(IndexedWork):
             target = baseline.target(inventory)
             expected += expectations.of_lock(
                 self.index,
-                baseline.held[target],
+                baseline.locked_targets[target],
                 baseline.digest,
                 baseline.lock.requests[target],
             )
@@ -494,7 +494,7 @@ def _mark_followed(
         own = embedded(inventory)
     except LockError:
         return every
-    locked = own.held.get(target)
+    locked = own.all_targets.get(target)
     if locked is None or not any(verdict.word == FAIL for verdict in every):
         return every
     wanted = expectations.of_lock(index, locked, lock_file.digest(own), own.requests[target])
@@ -515,7 +515,7 @@ def _mark_followed(
 
 def expectations_of(words: Iterable[tuple[str, Position | None]]) -> tuple[Expectation, ...]:
     """The expectations of some words with their places. Raises UsageError for a word that is not an expectation."""
-    return tuple(expectations.of_word(word, where) for word, where in words)
+    return tuple(expectations.parse_expectation(word, where) for word, where in words)
 
 
 # What another machine has of its own under the same name, or not at all.
@@ -560,12 +560,12 @@ def validate_all(
     with Results(resume, key) as results, workers as pool:
         known = {name: results.identity(name) if resume else None for name in subjects}
         for name, outcome in pool.outcomes({name: (name, known[name]) for name in subjects}):
-            by_subject[name] = results.settled(name, outcome)
+            by_subject[name] = results.record(name, outcome)
             each(by_subject[name])
     return [by_subject[name] for name in subjects]
 
 
-def merged(files: Iterable[tuple[str, bytes]]) -> dict[str, Judged]:
+def merge_results(files: Iterable[tuple[str, bytes]]) -> dict[str, Judged]:
     """The verdicts that files of results or of `--format jsonl` hold, paths and contents, by subject.
 
     In one file the last line about a subject counts, as for `--resume`. Of a file whose last line is cut off something
@@ -582,7 +582,7 @@ def merged(files: Iterable[tuple[str, bytes]]) -> dict[str, Judged]:
             own[body["subject"]] = Judged.from_json(body)
 
         # Compared when it is read to its end, for a later line may say something else.
-        if not KeptLines(path, VERDICTS, take).read(data):
+        if not ResultsFile(path, VERDICTS, take).read(data):
             own[path] = refused(path, CannotSay("its last line is cut off", help=_GO_ON))
         # The results of another run may well differ.
         if len(runs) > 1:
@@ -603,7 +603,7 @@ def merged(files: Iterable[tuple[str, bytes]]) -> dict[str, Judged]:
     return {subject: judgement for subject, (judgement, _) in by_subject.items()}
 
 
-def lacking(subject: str) -> Judged:
+def missing_result(subject: str) -> Judged:
     """The verdict about a subject that no run has a result for."""
     return refused(subject, CannotSay("no run has a result for it", help=_GO_ON))
 
@@ -612,7 +612,7 @@ class Results:
     """The file of results, or nothing where no path is given; `done` is what it has for this key."""
 
     def __init__(self, path: str, key: str) -> None:
-        self.file = KeptLines(path, VERDICTS, self._take)
+        self.file = ResultsFile(path, VERDICTS, self._take)
         self.key = key
         self.done: dict[str, tuple[str, Judged]] = {}
         """By subject its identity and its verdicts."""
@@ -630,7 +630,7 @@ class Results:
         """The identity of a subject when it was judged; empty where there is no result of it."""
         return self.done[name][0] if name in self.done else ""
 
-    def settled(self, name: str, outcome: WorkResult) -> Judged:
+    def record(self, name: str, outcome: WorkResult) -> Judged:
         """The verdicts about a subject, put on the disk where they are not there yet. Raises OutputError."""
         error = outcome.error
         attempt: Attempt = Attempt(judged=refused(name, error)) if error else outcome.value

@@ -23,7 +23,7 @@ from toolmatrix.lock.model import (
     LockedVariant,
     PackageQuestion,
 )
-from toolmatrix.opener import opened
+from toolmatrix.opener import open_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ FIELDS: Fields = {
 def read(path: str) -> Lock:
     """The lock at `path`."""
     try:
-        with opened(path) as file:
+        with open_file(path) as file:
             data = file.read(LARGEST + 1)
     # `ValueError` is what `open` says of a path with a zero byte.
     except FileNotFoundError:
@@ -235,7 +235,7 @@ def may_be_replaced(path: str) -> bool:
     """True if nothing is there, or what was a lock once: broken, of another schema, empty."""
     # `--lock setup.cfg` is a slip: a foreign file is never overwritten.
     try:
-        with opened(path) as file:
+        with open_file(path) as file:
             head = file.read(_HEAD)
     except FileNotFoundError:
         return True
@@ -252,16 +252,16 @@ def parse(data: bytes, path: str) -> Lock:
     return _Checker(path, text).lock(toml.parse(text, path, LockError, "the lock", _REWRITE))
 
 
-def odd(path: str, keys: tuple[str, ...], expected: str, actual: str = "") -> LockError:
+def invalid_key(path: str, keys: tuple[str, ...], expected: str, actual: str = "") -> LockError:
     """The error for an unknown value of a readable lock, with its line if the lock has a path."""
     text = ""
     if path:
-        with opened(path) as file:
+        with open_file(path) as file:
             text = file.read(LARGEST).decode("utf-8", "replace")
     return _Checker(path, text).wrong(keys, expected, actual)
 
 
-def unheard(lock: Lock, path: str, index: Index) -> list[str]:
+def unknown_names(lock: Lock, path: str, index: Index) -> list[str]:
     """What a lock of another matrix names and a matrix does not know, such as `cuda 11.2.2`; of its own there is none.
 
     Raises LockError, with the line, for what no matrix could know, and for the first target, component or release that
@@ -273,22 +273,24 @@ def unheard(lock: Lock, path: str, index: Index) -> list[str]:
         keys = ("environments", environment, "targets", target)
         if target not in index.header["targets"]:
             if own:
-                raise odd(path, keys, "a target of the matrix", f"`{target}`")
+                raise invalid_key(path, keys, "a target of the matrix", f"`{target}`")
             unknown.append(f"target {target}")
         locked = lock.environments[environment].targets[target]
         for below, component, release in _named_releases(locked):
             head = index.header["components"].get(component)
             if head is None and own:
-                raise odd(path, (*keys, *below), "a component of the matrix", f"`{component}`")
+                raise invalid_key(
+                    path, (*keys, *below), "a component of the matrix", f"`{component}`"
+                )
             if head is None or release not in index.component(component).versions:
                 if own or (head and not _is_release(head["scheme"], release)):
                     expected = f"a release of {component} that the matrix knows"
-                    raise odd(path, (*keys, *below), expected, f"`{release}`")
+                    raise invalid_key(path, (*keys, *below), expected, f"`{release}`")
                 unknown.append(f"{component} {release}")
         for floor, locked_component in locked.components.items():
             if locked_component.floor and not _is_release("pep440", locked_component.version):
                 below = (*keys, "components", floor)
-                raise odd(path, below, "a version", f"`{locked_component.version}`")
+                raise invalid_key(path, below, "a version", f"`{locked_component.version}`")
     return list(dict.fromkeys(unknown))
 
 

@@ -214,7 +214,7 @@ class Lock(Value):
         return environment.targets if environment is not None else {}
 
     @property
-    def held(self) -> dict[str, LockedTarget]:
+    def all_targets(self) -> dict[str, LockedTarget]:
         """The targets of every environment; of one name the last."""
         return {
             name: target

@@ -15,7 +15,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toolmatrix.lines import clean, without_colours
+from toolmatrix.lines import strip_prefixes, without_colours
 from toolmatrix.resources import load_yaml, signatures_path
 from toolmatrix.value import Value
 
@@ -231,7 +231,7 @@ def _messages(line: bytes) -> list[str]:
     if len(line) > _LONG_WORD:
         line = _LONG_WORDS.sub(rb"\1...\2", line)
     text = line.decode("utf-8", "replace")
-    text = clean(text.replace("`", "'") if text.isascii() else text.translate(QUOTES))
+    text = strip_prefixes(text.replace("`", "'") if text.isascii() else text.translate(QUOTES))
     if text.startswith("{") and text.endswith("}"):
         try:
             record = json.loads(text)
@@ -239,7 +239,7 @@ def _messages(line: bytes) -> list[str]:
             return [text]
         for name in _MESSAGES:
             if isinstance(message := record.get(name), str):
-                return [clean(row) for row in _NEXT_LINE.split(message.translate(QUOTES))]
+                return [strip_prefixes(row) for row in _NEXT_LINE.split(message.translate(QUOTES))]
     return [text]
 
 
@@ -432,7 +432,7 @@ class SignatureCatalog(_Caching, Value):
 
     def part(self, name: str) -> Provided | None:
         """The part that a library, header or symbol belongs to."""
-        return part(self.parts, name)
+        return provider_of(self.parts, name)
 
     def called(self, name: str) -> str:
         """The component that a file, a package or a word of a message names; an unknown one keeps its own name."""
@@ -466,7 +466,7 @@ def major(file: str) -> str:
     return file.partition(".so.")[2].partition(".")[0]
 
 
-def part(parts: Iterable[Provided], name: str) -> Provided | None:
+def provider_of(parts: Iterable[Provided], name: str) -> Provided | None:
     """The owner of a library, header or symbol: the part with the longest beginning that fits, None for a stranger."""
     best, owner = 0, None
     # Linkers report `-lcudart`, loaders `libcudart.so.12`.

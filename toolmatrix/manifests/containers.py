@@ -10,9 +10,9 @@ from toolmatrix.manifests.markers import Marked
 from toolmatrix.manifests.model import (
     IMAGE,
     PLATFORM,
-    Asked,
     FileText,
     Item,
+    ManifestEnvironment,
     NotRead,
     ProjectManifest,
     Traced,
@@ -24,7 +24,9 @@ def read_compose(source: FileText, files: Files) -> ProjectManifest:
     unread: list[NotRead] = []
     environments = []
     for name, (key, service) in markers.parse(source).get("services").fields().items():
-        environments.append(Asked(name=name, items=tuple(_service(key, service, unread))))
+        environments.append(
+            ManifestEnvironment(name=name, items=tuple(_service(key, service, unread)))
+        )
     return files.manifest("compose file", source, environments, unread)
 
 
@@ -35,7 +37,7 @@ def _service(key: Traced, service: Marked, unread: list[NotRead]) -> Iterator[It
         # Its Dockerfile may need arguments from here: which file and context, the user has to name.
         unread.append(NotRead(text=key, why="it is built: judge its Dockerfile"))
     elif image:
-        word = installers.expanded(image, {})
+        word = installers.expand(image, {})
         if word.unread:
             unread.append(NotRead(text=image, why=f"{word.unread} is unknown"))
         else:
@@ -53,14 +55,16 @@ def _variables(environment: Marked, unread: list[NotRead]) -> Iterator[Item]:
         pairs += [(name.text, value)] if equals else []
     for variable, content in pairs:
         if content is not None:
-            yield from installers.variable(variable, installers.expanded(content, {}), unread)
+            yield from installers.variable(variable, installers.expand(content, {}), unread)
 
 
 def read_devcontainer(source: FileText, files: Files) -> ProjectManifest:
     """A development container as one environment. Raises ManifestError."""
     unread: list[NotRead] = []
     items = tuple(_items(markers.parse_json(source), unread))
-    return files.manifest("devcontainer", source, [Asked(name="", items=items)], unread)
+    return files.manifest(
+        "devcontainer", source, [ManifestEnvironment(name="", items=items)], unread
+    )
 
 
 def _items(root: Marked, unread: list[NotRead]) -> Iterator[Item]:
@@ -87,4 +91,4 @@ def _items(root: Marked, unread: list[NotRead]) -> Iterator[Item]:
         for name, (_, value) in root.get(where).fields().items():
             text = value.text()
             if text is not None:
-                yield from installers.variable(name, installers.expanded(text, {}), unread)
+                yield from installers.variable(name, installers.expand(text, {}), unread)

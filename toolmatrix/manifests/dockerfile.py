@@ -13,9 +13,9 @@ from toolmatrix.manifests.installers import Word
 from toolmatrix.manifests.model import (
     IMAGE,
     PLATFORM,
-    Asked,
     FileText,
     Item,
+    ManifestEnvironment,
     NotRead,
     ProjectManifest,
     Traced,
@@ -174,7 +174,9 @@ class _Reader:
             check_count(
                 self.source.path, len(self.stages[-1].items) if self.stages else 0, self.inherited
             )
-        environments = [Asked(name=stage.name, items=tuple(stage.items)) for stage in self.stages]
+        environments = [
+            ManifestEnvironment(name=stage.name, items=tuple(stage.items)) for stage in self.stages
+        ]
         return self.files.manifest("Dockerfile", self.source, environments, self.unread)
 
     def apply(self, instruction: Instruction) -> None:
@@ -201,7 +203,7 @@ class _Reader:
         for name in re.findall(r"(?:^|\s)([A-Za-z_]\w*)(?=\s|=|$)", rest.text):
             if name in pairs:
                 value = _unquoted(pairs[name])
-                variables[name] = installers.expanded(value, outer | variables)
+                variables[name] = installers.expand(value, outer | variables)
             elif name in outer:
                 variables[name] = outer[name]
 
@@ -214,7 +216,7 @@ class _Reader:
             pairs = [(first[0], rest[len(first[0]) :].strip())]
         # All values of one instruction are read before any of them is set.
         values = {
-            name: installers.expanded(_unquoted(value), stage.variables) for name, value in pairs
+            name: installers.expand(_unquoted(value), stage.variables) for name, value in pairs
         }
         stage.environment |= values
         for name, value in values.items():
@@ -225,11 +227,11 @@ class _Reader:
         position = 0
         while option := _OPTION.match(rest.text, position):
             if option[0].startswith("--platform="):
-                platform = installers.expanded(rest.group(option, 1), self.globals)
+                platform = installers.expand(rest.group(option, 1), self.globals)
             position = option.end()
         rest = rest[position:]
         words = rest.words()
-        image = installers.expanded(words[0], self.globals) if words else installers.Word(text=rest)
+        image = installers.expand(words[0], self.globals) if words else installers.Word(text=rest)
         name = words[2].text if len(words) == 3 and words[1].text.lower() == "as" else ""
         before = next((stage for stage in self.stages if stage.name == image.plain), None)
         index = len(self.stages)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from toolmatrix import opener
 from toolmatrix.errors import ManifestError, Position
-from toolmatrix.manifests.model import Asked, FileText, NotRead, ProjectManifest
+from toolmatrix.manifests.model import FileText, ManifestEnvironment, NotRead, ProjectManifest
 
 LARGEST = 1 << 20
 """Bytes of a file: lists of packages with all their hashes stay below."""
@@ -31,7 +31,7 @@ def is_inside(path: str, root: str) -> bool:
     return os.path.commonpath((os.path.realpath(path), root)) == root
 
 
-def opened(path: str, root: str = "") -> FileText:
+def read_file(path: str, root: str = "") -> FileText:
     """A file as text; with a root it is in that folder also after following links. Raises ManifestError."""
     if root and not is_inside(path, root) and not opener.is_stream(path):
         raise ManifestError(
@@ -41,7 +41,7 @@ def opened(path: str, root: str = "") -> FileText:
             help="name the file that it links to",
         )
     try:
-        with opener.opened(path) as stream:
+        with opener.open_file(path) as stream:
             data = stream.read(LARGEST + 1)
     except (OSError, ValueError) as error:
         raise ManifestError(
@@ -50,10 +50,10 @@ def opened(path: str, root: str = "") -> FileText:
             expected="a readable file",
             found=getattr(error, "strerror", "") or "an error",
         ) from None
-    return decoded(data, path, root)
+    return decode(data, path, root)
 
 
-def decoded(data: bytes, path: str, root: str = "") -> FileText:
+def decode(data: bytes, path: str, root: str = "") -> FileText:
     """The text of a file. Raises ManifestError."""
     if len(data) > LARGEST:
         raise ManifestError(
@@ -110,14 +110,18 @@ class Files:
             return None
         try:
             text = self.instead.get(path)
-            file = opened(path) if text is None else FileText(path, text)
+            file = read_file(path) if text is None else FileText(path, text)
         except ManifestError:
             return None
         self.opened.append(file)
         return file
 
     def manifest(
-        self, kind: str, source: FileText, environments: Iterable[Asked], unread: Iterable[NotRead]
+        self,
+        kind: str,
+        source: FileText,
+        environments: Iterable[ManifestEnvironment],
+        unread: Iterable[NotRead],
     ) -> ProjectManifest:
         """What was read in a file and those that it names: its environments with items, and what was not read."""
         return ProjectManifest(

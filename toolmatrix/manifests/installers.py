@@ -63,7 +63,7 @@ class ShellCommand(Value):
     unsure: bool = False
 
 
-def expanded(text: Traced, variables: Mapping[str, Word]) -> Word:
+def expand(text: Traced, variables: Mapping[str, Word]) -> Word:
     """A text with its variables put in: what is set, or its default."""
     parts, unread, position, letters, match = [], "", 0, 0, None
     for match in _VARIABLE.finditer(text.text):
@@ -205,7 +205,7 @@ class _Reader:
             # `${TAG:-a b}` is one piece.
             match = _VARIABLE.match(self.letters, start)
             self.index = match.end() if match else start + 1
-            return expanded(self.text[start : self.index], self.variables)
+            return expand(self.text[start : self.index], self.variables)
         self.skip_match(_LETTERS)
         return Word(text=self.text[start : self.index])
 

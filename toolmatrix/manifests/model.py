@@ -244,7 +244,7 @@ def check_count(path: str, items: int, of_all: int = 0) -> None:
         )
 
 
-class Asked(Value):
+class ManifestEnvironment(Value):
     """One environment: a stage, a service, a list of packages; `name` is empty where the file is one."""
 
     name: str
@@ -255,14 +255,16 @@ class ProjectManifest(Value):
     """A file read: its environments, what was not read, and all files that it was read from, itself first."""
 
     kind: str
-    environments: tuple[Asked, ...]
+    environments: tuple[ManifestEnvironment, ...]
     unread: tuple[NotRead, ...]
     sources: tuple[FileText, ...]
 
 
-def bounded(path: str, environments: Iterable[Asked]) -> tuple[Asked, ...]:
+def bounded(
+    path: str, environments: Iterable[ManifestEnvironment]
+) -> tuple[ManifestEnvironment, ...]:
     """Environments with a bounded number of items. Raises ManifestError."""
-    accepted: list[Asked] = []
+    accepted: list[ManifestEnvironment] = []
     of_all = 0
     for environment in environments:
         of_all += len(environment.items)

@@ -14,9 +14,9 @@ from toolmatrix.manifests.files import Files
 from toolmatrix.manifests.model import (
     PIP,
     PYTHON,
-    Asked,
     FileText,
     Item,
+    ManifestEnvironment,
     NotRead,
     ProjectManifest,
     Traced,
@@ -117,11 +117,11 @@ class _Project:
                 indexes = indexes.with_option(option, str(source.get("url", "")))
         return indexes
 
-    def environments(self) -> Iterator[Asked]:
+    def environments(self) -> Iterator[ManifestEnvironment]:
         base = [*self.python(), *self.project(), *self.of_poetry(self.poetry, "tool.poetry")]
         bounds = [*self.bounds("constraint-dependencies"), *self.bounds("override-dependencies")]
         if base:
-            yield Asked(name="", items=(*base, *bounds))
+            yield ManifestEnvironment(name="", items=(*base, *bounds))
         groups: dict[str, list[Item]] = {}
         for table in ("project.optional-dependencies", "dependency-groups"):
             section = self.body
@@ -138,7 +138,7 @@ class _Project:
             groups.setdefault(str(name), []).extend(grouped)
         for name, items in groups.items():
             if items:
-                yield Asked(name=name, items=(*base, *items, *bounds))
+                yield ManifestEnvironment(name=name, items=(*base, *items, *bounds))
 
     def group(self, groups: Mapping[str, Any], name: str) -> Iterator[Item]:
         """An extra, or a group with those that it includes, each once (PEP 735)."""

@@ -11,9 +11,9 @@ from toolmatrix.manifests.model import (
     CONDA,
     LONGEST,
     PIP,
-    Asked,
     FileText,
     Item,
+    ManifestEnvironment,
     NotRead,
     ProjectManifest,
     Traced,
@@ -275,7 +275,9 @@ def requirements_file(source: FileText, files: Files) -> ProjectManifest:
     """A file of requirements as one environment."""
     unread: list[NotRead] = []
     items = read_requirements(source, files, unread)
-    return files.manifest("requirements", source, [Asked(name="", items=items)], unread)
+    return files.manifest(
+        "requirements", source, [ManifestEnvironment(name="", items=items)], unread
+    )
 
 
 def several(texts: Sequence[Traced], unread: list[NotRead], indexes: PackageIndexes) -> list[Item]:
@@ -348,7 +350,7 @@ def conda_environment(source: FileText, files: Files) -> ProjectManifest:
         # A table among the packages is the list for pip, whose lines are those of a requirements file.
         lines = [line for line in (item.text() for item in entry.get("pip").items()) if line]
         items += (item.replace(command="pip") for item in _pip(lines, files, unread, source))
-    environment = Asked(name="", items=tuple(items))
+    environment = ManifestEnvironment(name="", items=tuple(items))
     return files.manifest("conda environment", source, [environment], unread)
 
 

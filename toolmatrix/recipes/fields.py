@@ -107,7 +107,7 @@ def unknown(text: str, components: Mapping[str, object]) -> str:
     return ""
 
 
-def put(text: str, values: Mapping[str, str]) -> str:
+def fill(text: str, values: Mapping[str, str]) -> str:
     """A text with its values filled in; raises KeyError with the name of a missing one."""
 
     def value(match: re.Match[str]) -> str:

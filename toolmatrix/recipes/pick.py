@@ -138,7 +138,7 @@ def _admits(scheme: str, versions: tuple[str, ...], selector: str) -> bool:
 
 def _fill_text(text: str, values: Mapping[str, str], at: Position | None) -> str:
     try:
-        return fields.put(text, values)
+        return fields.fill(text, values)
     except KeyError as error:
         raise RecipeError(
             f"the answer has no {error.args[0]}",

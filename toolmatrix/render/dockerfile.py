@@ -76,7 +76,7 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
         seeds=python_packages.seeds(image.wheels, image.closure),
         folder=FOLDER,
         fetched=fetched,
-        local_path=mirrors.place,
+        local_path=mirrors.local_path,
         archives=mirrors.has_archives(image) and f"{fetched}/{mirrors.ARCHIVES}",
         distdir=mirrors.DISTDIR,
         wheels=f"{fetched}/{mirrors.wheel_folder(image)}",

@@ -46,7 +46,7 @@ def check_folder(folder: str) -> str:
     return str(quote.plain("path", folder)) if folder else ""
 
 
-def place(url: str) -> str:
+def local_path(url: str) -> str:
     """Where the file of an address lies, below the folder; raises RenderError for one that would lie elsewhere."""
     parts = urlsplit(url)
     path = _STRANGE.sub("_", parts.netloc + parts.path + (f"?{parts.query}" if parts.query else ""))

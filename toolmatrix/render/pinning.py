@@ -73,17 +73,18 @@ _SUM = re.compile(r"\bsha(?:256|384|512)sum\b")
 _MANAGER = re.compile(r"\b(?:apt|apt-get|dnf|yum) (?:-\S+ )*install\b.*")
 
 
-class Loose(Value):
+class FloatingVersion(Value):
     """Something that is not pinned; `PINNED_BY` has for its kind how it can be."""
 
     kind: str
     what: str
 
 
-def unpinned(image: ImagePlan, choices: Choices) -> tuple[Loose, ...]:
+def unpinned(image: ImagePlan, choices: Choices) -> tuple[FloatingVersion, ...]:
     """Everything that is not pinned in an image, once each."""
     return tuple(
-        Loose(kind=kind, what=what) for kind, what in dict.fromkeys(_loose(image, choices))
+        FloatingVersion(kind=kind, what=what)
+        for kind, what in dict.fromkeys(_loose(image, choices))
     )
 
 
@@ -133,7 +134,7 @@ def _fetching(line: str, lines: Sequence[str]) -> Iterator[tuple[str, re.Match[s
     yield "package", _MANAGER.search(line)
 
 
-def pinning_advice(loose: Iterable[Loose]) -> str:
+def pinning_advice(loose: Iterable[FloatingVersion]) -> str:
     """How to pin each kind of them."""
     kinds = {item.kind for item in loose}
     return "; ".join(text for kind, text in PINNED_BY.items() if kind in kinds)

@@ -171,7 +171,7 @@ def wanted_document(request: Request) -> WantedEntry:
     entry: WantedEntry = {
         "wanted": [ask.text for ask in request.asks if not ask.option],
         "with": [ask.text for ask in request.asks if ask.option == "with"],
-        "align": [*request.align, *request.lone],
+        "align": [*request.align, *request.unaligned],
         "archs": list(request.archs),
         "devices": list(request.devices),
         "cpu": request.cpu,

@@ -337,7 +337,7 @@ def _outdated(index: Index, ground: Incompatibility, record: ClaimRecord) -> str
     from toolmatrix.facts import minimums
 
     day = minimums.day(index, record, ground.releases)
-    later = minimums.later(
+    later = minimums.find_later(
         minimums.of_index(index, ground.component, record.subject), record.selector, day
     )
     releases = terminal.few(ranged(index, ground.subject, ground.releases), _NAMES)

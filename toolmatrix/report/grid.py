@@ -109,7 +109,7 @@ class Layout(Value):
     hidden: int
 
 
-def lay_out(
+def layout(
     assembly: Assembly, grid: Grid, rows: str, columns: str, *, everything: bool, brief: bool
 ) -> Layout:
     """Merge the releases of a minor series that say the same; `brief` leaves out columns in which nothing is `yes`."""
@@ -126,7 +126,7 @@ def lay_out(
     for release, line in sorted(lines, key=lambda row: series[row[0]]) if series else lines:
         picked = tuple(line[position] for position in keep)
         # Releases that say something else keep a row of their own, or the table would hide it.
-        says = series[release][:2] if series else _minor(release), [cell.word for cell in picked]
+        says = series[release][:2] if series else _minor(release), [cell.verdict for cell in picked]
         if says == last:
             groups[-1].append(release)
         else:
@@ -162,7 +162,7 @@ def _informative(assembly: Assembly, grid: Grid, columns: str, *, brief: bool) -
         # Bit 0 of a mask means absence, so the bit of a release is one further up.
         if named >> versions.index(name) + 1 & 1
         and grid.spoken[position]
-        and not (brief and all(line[position].word == "no" for line in grid.cells))
+        and not (brief and all(line[position].verdict == "no" for line in grid.cells))
     ]
 
 
@@ -203,7 +203,7 @@ def document(index: Index, request: Request, layout: Layout) -> GridDocument:
                 "releases": list(releases),
                 "cells": {
                     name: {
-                        "value": cell.word,
+                        "value": cell.verdict,
                         "evidence": cell.evidence,
                         "facts": sorted(index.record(number).id for number in cell.records),
                     }
@@ -223,7 +223,7 @@ def text(index: Index, layout: Layout, form: str, screen: Terminal, title: str =
     for (label, _), line in zip(layout.rows, layout.cells, strict=True):
         of = claims.named_as(index, layout.row_component)
         name = f"{of} {label}" if plain else label
-        table.append([name, *(cell.word for cell in line)])
+        table.append([name, *(cell.verdict for cell in line)])
     remarks, notes = _grounds(index, layout)
     if not plain:
         return _in_form(table, form, title, [*remarks, *notes.lines()])
@@ -300,7 +300,7 @@ def _in_form(table: Sequence[Sequence[str]], form: str, title: str, remarks: Seq
 def releases(index: Index, component: str, assembly: Assembly) -> ReleasesDocument:
     """The releases of one component that the request admits as JSON values, newest last."""
     facts = assembly.component(component)
-    admitted = assembly.asked.get((assembly.request.targets[0], component), -1)
+    admitted = assembly.requested.get((assembly.request.targets[0], component), -1)
     rows = zip(facts.versions, facts.dates, facts.releases, strict=True)
     entries: list[ListedRelease] = [
         {"release": name, "date": date, "evidence": record.evidence, "fact": record.id}

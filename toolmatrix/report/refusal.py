@@ -105,7 +105,7 @@ class ConflictDocument(TypedDict):
 def command(request: Request, carried: Sequence[str] = ()) -> str:
     """The command line that makes a request; pasting it into a shell repeats it. `carried` are further options."""
     # Selectors have `<` and `>` in them, by which a shell would redirect.
-    return shlex.join(("toolmatrix", "resolve", *request.words(), *carried))
+    return shlex.join(("toolmatrix", "resolve", *request.arguments(), *carried))
 
 
 def change_text(index: Index, repair: Repair) -> str:

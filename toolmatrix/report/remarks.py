@@ -156,11 +156,13 @@ def _touching(resolution: Resolution, pair: Touching) -> UnreadEntry:
         name: release for target, name, release in resolution.hidden if target == pair.target
     }
     # A device is not part of an answer.
-    first, second = (f"{name} {chosen.get(name, '')}".rstrip() for name in (pair.one, pair.other))
+    first, second = (
+        f"{name} {chosen.get(name, '')}".rstrip() for name in (pair.component, pair.other)
+    )
     where = f" on {pair.target}" if len(resolution.targets) > 1 else ""
     text = {
         BOUND: f"the compiled code of {first} is bound to {pair.other}, and no fact joins it to {second}{where}",
-        UNJOINED: f"facts about {pair.one} name {pair.other}, but none joins {first} and {second}{where}",
+        UNJOINED: f"facts about {pair.component} name {pair.other}, but none joins {first} and {second}{where}",
         UNOPENED: f"no fact says which devices the compiled code of {first} is for{where}",
         UNTIED: f"no fact ties {first} to {second} or to any other part of the answer{where}",
         INCOMPLETE: f"not all requirements of {first} have been read, and no fact joins it and {second}{where}",
@@ -170,7 +172,7 @@ def _touching(resolution: Resolution, pair: Touching) -> UnreadEntry:
         "facts": [],
         "pair": {
             "target": pair.target,
-            "one": pair.one,
+            "one": pair.component,
             "other": pair.other,
             "reason": pair.reason,
         },
@@ -211,7 +213,7 @@ def _without_effect(resolution: Resolution) -> Iterator[tuple[str, str, list[Cav
     if resolution.request.prefer == "newest":
         text = "--prefer newest: tested combinations were not preferred"
         yield "tested-not-preferred", text, []
-    for name in (*resolution.request.align, *resolution.request.lone):
+    for name in (*resolution.request.align, *resolution.request.unaligned):
         lacking = [target for target in resolution.targets if name not in resolution.chosen(target)]
         if lacking:
             text = f"--align {name}: the answer has none on {terminal.listing(lacking)}"
@@ -221,7 +223,7 @@ def _without_effect(resolution: Resolution) -> Iterator[tuple[str, str, list[Cav
 def _other_targets(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
     """Codegen archs and devices that are meant for other targets, where this one could have them as well."""
     request = resolution.request
-    for target, name in request.apart:
+    for target, name in request.unavailable:
         option = "device" if name in request.devices else "arch"
         asks = tuple(ask for ask in request.asks if ask.target == target)
         kind = "devices" if option == "device" else "archs"
@@ -319,10 +321,14 @@ def _unjoined(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatCom
         if not pair.decides:
             chosen = resolution.chosen(pair.target)
             text = (
-                f"{pair.other} {chosen[pair.other]} is untested with {pair.one} {chosen[pair.one]}: "
+                f"{pair.other} {chosen[pair.other]} is untested with {pair.component} {chosen[pair.component]}: "
                 "no fact joins the two  TM102"
             )
-            yield "untested", text, _components(pair.target, words.UNKNOWN, pair.one, pair.other)
+            yield (
+                "untested",
+                text,
+                _components(pair.target, words.UNKNOWN, pair.component, pair.other),
+            )
 
 
 _REFUSED = ("forbidden", "entangled", "later", "apart")
@@ -506,7 +512,7 @@ def _fully_known(context: RequestContext, resolution: Resolution) -> FullyKnown 
     pins = {name: releases.get(name, "") for name in moved}
     request = _pinned(resolution.request, pins)
     # It is solved as it will be pasted, and offered where it is a yes.
-    answer = context.answered(request.words()) if all(pins.values()) else None
+    answer = context.answered(request.arguments()) if all(pins.values()) else None
     if answer is None or not answer.known:
         return None
     if any(answer.chosen(target).get(name) != release for name, release in pins.items()):

@@ -71,7 +71,7 @@ def text(subject: Judged, screen: Terminal) -> str:
     return "\n".join([*lines, *([""] if helps else []), *helps]) + "\n"
 
 
-def text_of_all(many: Sequence[Judged], screen: Terminal) -> str:
+def texts(many: Sequence[Judged], screen: Terminal) -> str:
     """Several subjects in words, and how many there were; one alone is not counted."""
     parts = [text(subject, screen) for subject in many]
     return "\n".join([*parts, *([closing_of_all(many) + "\n"] if len(many) != 1 else [])])

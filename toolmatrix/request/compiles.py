@@ -49,7 +49,9 @@ def expected(name: str, locked: LockedTarget) -> Expected:
 def chosen(lock: Lock, targets: Sequence[str], sources: Sequence[str], platform: str) -> Expected:
     """What a lock says for sources on a platform, for one of `targets` where some are named. Raises UsageError."""
     answers = [
-        expected(name, target) for name, target in lock.held.items() if name in (targets or (name,))
+        expected(name, target)
+        for name, target in lock.all_targets.items()
+        if name in (targets or (name,))
     ]
     hip = any(source.endswith(".hip") for source in sources)
     fitting = [answer for answer in answers if answer.accelerator == ("rocm" if hip else "cuda")]
@@ -66,7 +68,7 @@ def chosen(lock: Lock, targets: Sequence[str], sources: Sequence[str], platform:
         else "the lock has no target for HIP"
         if answers
         else "the lock has no such target",
-        expected="one of " + ", ".join(sorted(lock.held)),
+        expected="one of " + ", ".join(sorted(lock.all_targets)),
         found=", ".join(targets) or ", ".join(answer.target for answer in fitting),
         help="name one with `--target`",
     )
@@ -97,7 +99,7 @@ def driver_version(index: Index, component: str, release: str) -> str:
     if component == "cuda":
         return lookups.attributes(index, component, release).get("nvcc", "")
     scale = lookups.scale_of(index, component)
-    mask = lookups.selected(scale, release)
+    mask = lookups.mask_or_none(scale, release)
     for binding in index.component(component).about("hip", mask):
         names = lookups.scale_of(index, "hip").named(binding.allowed & ~1)
         if len(names) == 1:

@@ -63,7 +63,7 @@ class Fields(Value):
     min_evidence: str = UNKNOWN
     recipe: str = ""
 
-    def words(self) -> tuple[str, ...]:
+    def arguments(self) -> tuple[str, ...]:
         """The words for wanted components, then one `--option=value` for each option that is not at its default."""
         arguments = list(self.wanted)
         for name in OPTIONS:
@@ -87,7 +87,7 @@ def flag(name: str) -> str:
     return "--" + name.rstrip("_").replace("_", "-")
 
 
-def given(words: Iterable[str]) -> dict[str, Any]:
+def parse_arguments(words: Iterable[str]) -> dict[str, Any]:
     """The fields that words set: `name==1.2`, `--option value` or `--option=value`. Raises UsageError."""
     flags = {flag(name): name for name in OPTIONS}
     values: dict[str, Any] = {"wanted": ()}

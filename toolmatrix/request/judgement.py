@@ -20,7 +20,7 @@ _RELEASE_RANGE = re.compile(r"package ([\w.-]+), (?:final )?releases (\S+) to ([
 _ALL = ": file list"
 
 
-class AskedPart(Value):
+class RequestedPart(Value):
     """One line of a request that an item of a manifest makes.
 
     `asks` are its component, and the builds of it that it leaves; `text` is how a sentence names it. A change of
@@ -41,21 +41,21 @@ class AskedPart(Value):
 class MissingRelease(Value):
     """A release that was not in the list of its package when that was `read`; `near` are its neighbours."""
 
-    part: AskedPart
+    part: RequestedPart
     package: str
     release: str
     near: tuple[str, ...]
     read: str
 
 
-class AskedParts(Value):
+class RequestedParts(Value):
     """All parts of one environment, the machine that it is for, and what of it the matrix does not know.
 
     `missing` are releases that are known not to be there.
     """
 
     name: str
-    parts: tuple[AskedPart, ...]
+    parts: tuple[RequestedPart, ...]
     machine: str
     unknown: tuple[NotRead, ...]
     missing: tuple[MissingRelease, ...] = ()
@@ -82,7 +82,7 @@ def older(index: Index, component: str, *selectors: str) -> bool:
     return bool(left)
 
 
-def missing(index: Index, part: AskedPart, package: str) -> MissingRelease | None:
+def missing(index: Index, part: RequestedPart, package: str) -> MissingRelease | None:
     """The release that a part pins, if a list of all files of its package lacks it, and has older and newer ones."""
     pinned = _PIN.fullmatch(part.asks[0].selector)
     if not pinned or part.item.kind != PIP or part.item.bounds or part.item.indexes:
@@ -109,7 +109,7 @@ def missing(index: Index, part: AskedPart, package: str) -> MissingRelease | Non
     return None
 
 
-def requirements_of(index: Index, part: AskedPart) -> set[str]:
+def requirements_of(index: Index, part: RequestedPart) -> set[str]:
     """The components that hard facts say some release of a part requires."""
     left = index.scale(part.component).select(part.asks[0].selector)
     return {
@@ -120,7 +120,7 @@ def requirements_of(index: Index, part: AskedPart) -> set[str]:
     }
 
 
-def builds(index: Index, part: AskedPart, machine: str = "") -> tuple[str, int]:
+def builds(index: Index, part: RequestedPart, machine: str = "") -> tuple[str, int]:
     """The component of the builds of a package, and those of them that a part leaves, on a machine if one is given."""
     name = index.builds_of(part.component)
     if not name or part.item.kind != PIP:
@@ -164,8 +164,8 @@ FINE, REFUSED, UNKNOWN = "fine", "refused", "unknown"
 class JudgedPair(NamedTuple):
     """What facts say of two parts: `says` is fine, refused or unknown, `evidence` the best that supports it."""
 
-    one: AskedPart
-    other: AskedPart
+    first: RequestedPart
+    second: RequestedPart
     says: str
     evidence: str
     facts: tuple[str, ...]
@@ -175,7 +175,7 @@ class ManifestRefusal(Value):
     """A finding with the parts that it is about, and the request that these alone make."""
 
     finding: ManifestFinding
-    parts: tuple[AskedPart, ...]
+    parts: tuple[RequestedPart, ...]
     request: Request
 
     @property
@@ -188,7 +188,7 @@ class JudgedEnvironment(Value):
     """One environment: its parts, what it asks for that is unknown, its refusals and every pair of parts."""
 
     name: str
-    parts: tuple[AskedPart, ...]
+    parts: tuple[RequestedPart, ...]
     unknown: tuple[NotRead, ...]
     refusals: tuple[ManifestRefusal, ...]
     pairs: tuple[JudgedPair, ...]
@@ -207,7 +207,7 @@ class JudgedManifest(Value):
         for environment in self.environments:
             for refusal in environment.refusals:
                 finding = refusal.finding
-                key = (finding.code, finding.asked, tuple(map(str, finding.places)))
+                key = (finding.code, finding.asked, tuple(map(str, finding.positions)))
                 unique.setdefault(key, refusal)
         return tuple(unique.values())
 
@@ -216,7 +216,7 @@ class JudgedManifest(Value):
         unique: dict[tuple[object, ...], JudgedPair] = {}
         for environment in self.environments:
             for pair in environment.pairs:
-                sides = (pair.one, pair.other)
+                sides = (pair.first, pair.second)
                 unique.setdefault(tuple((part.text, str(part.item.where)) for part in sides), pair)
         return tuple(unique.values())
 

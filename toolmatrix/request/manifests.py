@@ -20,8 +20,8 @@ from toolmatrix.manifests.model import (
     PYTHON,
     SYSTEM,
     VARIABLE,
-    Asked,
     Item,
+    ManifestEnvironment,
     NotRead,
     Traced,
     too_long,
@@ -29,9 +29,9 @@ from toolmatrix.manifests.model import (
 from toolmatrix.request import spelling
 from toolmatrix.request.judgement import (
     ARCH,
-    AskedPart,
-    AskedParts,
     MissingRelease,
+    RequestedPart,
+    RequestedParts,
     missing,
     older,
     requirements_of,
@@ -45,13 +45,13 @@ TOOLKIT = (*_CARRIED, ARCH, "nccl", "gcc", "clang")
 """What lies in an image beside the packages of Python."""
 
 
-def parts(index: Index, environment: Asked) -> AskedParts:
+def requested_parts(index: Index, environment: ManifestEnvironment) -> RequestedParts:
     """The lines of a request that an environment makes."""
     reader = _Reader(Names(index))
     for item in environment.items:
         reader.take(item)
     reader.interpreter(environment.items)
-    return AskedParts(
+    return RequestedParts(
         name=environment.name,
         parts=tuple(reader.effective()),
         machine=reader.machine,
@@ -72,7 +72,7 @@ class _Reader:
     def __init__(self, names: Names) -> None:
         self.names = names
         self.components = names.components
-        self.parts: list[AskedPart] = []
+        self.parts: list[RequestedPart] = []
         self.unknown: list[NotRead] = []
         self.missing: list[MissingRelease] = []
         self.machine = ""
@@ -92,9 +92,9 @@ class _Reader:
         }.get(item.kind, self.component)
         reader(item)
 
-    def effective(self) -> Iterator[AskedPart]:
+    def effective(self) -> Iterator[RequestedPart]:
         """The parts that hold in the end: what is installed later takes the place of what was there."""
-        named: dict[str, list[AskedPart]] = {}
+        named: dict[str, list[RequestedPart]] = {}
         for part in self.parts:
             if part.component != ARCH:
                 named.setdefault(part.component, []).append(part)
@@ -105,8 +105,8 @@ class _Reader:
         yield from (part for part in self.parts if part.component == ARCH or id(part) in left)
 
     def last(
-        self, component: str, parts: Sequence[AskedPart], required: Collection[str]
-    ) -> Sequence[AskedPart]:
+        self, component: str, parts: Sequence[RequestedPart], required: Collection[str]
+    ) -> Sequence[RequestedPart]:
         """The parts of a component that hold together: of the last command, and what bounds it there."""
         requirements = [part for part in parts if not part.item.bounds]
         overrides = [part for part in parts if part.item.overrides]
@@ -156,7 +156,7 @@ class _Reader:
             return
         ask = Ask(component=component, selector=selector or "*", text=text)
         self.parts.append(
-            AskedPart(
+            RequestedPart(
                 component=component,
                 asks=(ask,),
                 text=text,
@@ -261,7 +261,7 @@ class _Reader:
             if own:
                 asks = [asks[0], Ask(component=variants, selector=own, text=text)]
         self.parts.append(
-            AskedPart(
+            RequestedPart(
                 component=component,
                 asks=tuple(ask.replace(text=text) for ask in asks),
                 text=text,
@@ -275,7 +275,7 @@ class _Reader:
     def lack(self, item: Item, component: str, package: str, selector: str, why: str) -> None:
         """Record a release that the matrix does not know, or knows not to exist."""
         ask = Ask(component=component, selector=selector, text=item.text.text)
-        part = AskedPart(
+        part = RequestedPart(
             component=component, asks=(ask,), text=ask.text, item=item, version=item.version
         )
         release = missing(self.names.index, part, package)
@@ -369,7 +369,7 @@ class _Reader:
             span = item.text.group(match, 0) if len(item.text) == len(item.specifier) else None
             text = f"arch {match[0]} of {item.name}"
             self.parts.append(
-                AskedPart(
+                RequestedPart(
                     component=ARCH,
                     asks=(Ask(component=ARCH, selector=name, text=text, option=ARCH),),
                     text=text,
@@ -415,7 +415,7 @@ def _installation(item: Item) -> tuple[str, str, str]:
     return item.kind, item.command, re.sub(r"[-_.]+", "-", item.name).lower()
 
 
-def _tightest(names: Names, parts: Sequence[AskedPart]) -> list[AskedPart]:
+def _tightest(names: Names, parts: Sequence[RequestedPart]) -> list[RequestedPart]:
     """Some parts of a component without those that another one implies."""
     masks = [names.scale(part.component).select(part.asks[0].selector) for part in parts]
     builds = [[ask.selector for ask in part.asks[1:]] for part in parts]
@@ -449,7 +449,7 @@ def _line(install: Sequence[str], channel: str, address: str) -> str:
     return ""
 
 
-def targets(index: Index, parts: AskedParts) -> list[str]:
+def targets(index: Index, parts: RequestedParts) -> list[str]:
     """The targets that an environment may be for, the likeliest first: of one that is said, no other."""
     heads = index.header["targets"]
     rocm = any(_of_rocm(index, part) for part in parts.parts)
@@ -462,7 +462,7 @@ def targets(index: Index, parts: AskedParts) -> list[str]:
     return fitting or list(heads)
 
 
-def _of_rocm(index: Index, part: AskedPart) -> bool:
+def _of_rocm(index: Index, part: RequestedPart) -> bool:
     if part.item.kind == VARIABLE:
         return called.variables()[part.item.name]["of"] == "rocm"
     for ask in part.asks:

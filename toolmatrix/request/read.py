@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
 from toolmatrix.facts.evidence import UNKNOWN
-from toolmatrix.request.fields import Fields, given, settled
+from toolmatrix.request.fields import Fields, parse_arguments, settled
 from toolmatrix.request.names import OPERATORS, Names, is_piece, joined
 from toolmatrix.solve.parts import SEVERAL, union
 from toolmatrix.solve.preferences import limiting, limits, requires_framework
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.repair import Repair
-    from toolmatrix.solve.request import Kept, Policy, Stipulation
+    from toolmatrix.solve.request import Policy, PreferredReleases, Stipulation
     from toolmatrix.solve.resolve import Unsatisfiable
 
 
@@ -159,7 +159,9 @@ def admits(ask: Ask, component: str, release: str, names: Names, fixed: Mapping[
     return bool(_fitting(names, ask.component, left, component, {**fixed, component: release}))
 
 
-def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str] = ()) -> Request:
+def read(
+    index: Index, fields: Fields, *, keep: PreferredReleases = (), varied: Sequence[str] = ()
+) -> Request:
     """The request that fields make; `keep` are releases to prefer, `varied` the components that a grid goes through.
 
     Raises UsageError, NothingMatched, and CannotSay for a word that no fact covers.
@@ -203,7 +205,7 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
         asks=tuple(dict.fromkeys(lines)),
         targets=targets,
         align=tuple(name for name in aligned if name not in lone),
-        lone=lone,
+        unaligned=lone,
         archs=archs,
         devices=devices,
         products=products,
@@ -560,11 +562,11 @@ class RequestContext(Value):
     index: Index
     fields: Fields = Fields()
     carried: tuple[str, ...] = ()
-    keep: Kept = ()
+    keep: PreferredReleases = ()
 
     def read(self, words: Sequence[str]) -> Request:
         """The request that words make here. Raises ToolmatrixError."""
-        return read(self.index, self.fields.replace(**given(words)), keep=self.keep)
+        return read(self.index, self.fields.replace(**parse_arguments(words)), keep=self.keep)
 
     def answered(self, words: Sequence[str]) -> Resolution | None:
         """The answer to words that are pasted here, None if they have no answer."""
@@ -585,7 +587,7 @@ def offers(context: RequestContext, refusal: Unsatisfiable) -> list[Repair]:
         request = _spell_out(context.index, repair.request)
         # A changed request may have another default accelerator than the one it was solved with.
         for spoken in (request, _explicit(request, "accelerator")):
-            resolution = context.answered(spoken.words())
+            resolution = context.answered(spoken.arguments())
             if resolution is not None:
                 offered.append(repair.replace(request=spoken, resolution=resolution))
                 break

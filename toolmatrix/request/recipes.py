@@ -11,7 +11,7 @@ from functools import lru_cache
 from toolmatrix import resources
 from toolmatrix.errors import NoImage, UsageError
 from toolmatrix.recipes import read
-from toolmatrix.request.fields import given
+from toolmatrix.request.fields import parse_arguments
 from toolmatrix.request.names import Names
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Stipulation
@@ -137,7 +137,7 @@ def of_request(request: Request, index: Index) -> DefaultRecipe:
     return by_default(from_.selector, request.wanted, components, index, implied=from_.implied)
 
 
-def one(defaults: Iterable[DefaultRecipe]) -> DefaultRecipe:
+def common_recipe(defaults: Iterable[DefaultRecipe]) -> DefaultRecipe:
     """The recipe of several requests that are rendered together. Raises UsageError where they need several."""
     several = {default.recipe: default for default in defaults}
     if len(several) > 1:
@@ -153,7 +153,8 @@ def requested(words: Iterable[str], index: Index) -> tuple[str, ...]:
     """The components that the words of a request want of an image, but for those that this matrix does not know."""
     names, heads = Names(index), index.header["components"]
     components = (
-        names.called(names.split(word)[0].partition("[")[0]) for word in given(words)["wanted"]
+        names.called(names.split(word)[0].partition("[")[0])
+        for word in parse_arguments(words)["wanted"]
     )
     installed = (
         name
@@ -243,7 +244,7 @@ def _installations(recipe: Recipe, book: Book, index: Index) -> Iterator[Stipula
             subject=name,
             when=((name, "*"),),
             one_of=tuple(dict.fromkeys(whens)),
-            brought=name not in recipe.tools,
+            or_in_build=name not in recipe.tools,
             text=f"{name} can be installed {methods}"
             if entries
             else f"there is no way to install {name} in an image",

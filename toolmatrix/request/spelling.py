@@ -102,7 +102,7 @@ def pick(name: str, text: str, known: Sequence[str]) -> str:
     expected = "one of " + ", ".join(known)
     if lower in vocabulary.unheard:
         raise _unheard(name, text, expected)
-    help = vocabulary.advice.get(lower) or meant(text, known)
+    help = vocabulary.advice.get(lower) or suggestion(text, known)
     raise fields.BadValue(expected, f"`{text}`", help, name)
 
 
@@ -131,7 +131,7 @@ def closest(word: str, known: Sequence[str], cutoff: float = 0.6) -> str:
     return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=cutoff)), "")
 
 
-def meant(word: str, known: Sequence[str], otherwise: str = "") -> str:
+def suggestion(word: str, known: Sequence[str], otherwise: str = "") -> str:
     """The help that names the known word that was probably meant, or says what else helps."""
     close = closest(word, known)
     return f"did you mean `{close}`?" if close else otherwise

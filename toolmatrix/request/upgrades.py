@@ -7,7 +7,7 @@ the one that they name, and all other releases preferred as they were locked. Co
 from __future__ import annotations
 
 from toolmatrix.facts.records import ClaimRecord
-from toolmatrix.request.fields import Fields, given
+from toolmatrix.request.fields import Fields, parse_arguments
 from toolmatrix.request.names import Names
 from toolmatrix.request.read import read
 from toolmatrix.solve.resolve import Resolution, Unsatisfiable, possible, resolve
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import LockedEnvironment, LockedTarget
-    from toolmatrix.solve.request import Kept
+    from toolmatrix.solve.request import PreferredReleases
 
     Progress = Callable[[int, int], None]
     """Receives the number of components done, and of all."""
@@ -81,8 +81,8 @@ class _Environment:
         self.index = index
         self.locked = locked
         self.names = Names(index)
-        self.fields = Fields(**given(locked.request))
-        self.keep: Kept = tuple(
+        self.fields = Fields(**parse_arguments(locked.request))
+        self.keep: PreferredReleases = tuple(
             (target, component, version)
             for target, locked_target in locked.targets.items()
             for component, version in locked_target.chosen.items()
@@ -136,7 +136,7 @@ class _Environment:
         # By itself a request prefers what is known best, and not the newest that the component can have.
         looked = self._floored(_with(fields, component, bound), component).replace(prefer="newest")
         # With another release of what was asked for, what follows from it is decided by its facts and not by the lock.
-        keep = letting(self.index, self.locked, {component}) if pins else self.keep
+        keep = releases_without(self.index, self.locked, {component}) if pins else self.keep
         answer = possible(self.index, read(self.index, looked, keep=_but(keep, component)))
         move = further = refusal = None
         if answer is not None:
@@ -183,7 +183,9 @@ class _Environment:
         with_ = tuple(word for word in self.fields.with_ if word not in pins)
         return self.fields.replace(wanted=wanted, with_=with_), " ".join(pins)
 
-    def _move(self, component: str, fields: Fields, version: str, keep: Kept) -> Newer | None:
+    def _move(
+        self, component: str, fields: Fields, version: str, keep: PreferredReleases
+    ) -> Newer | None:
         changed = _with(fields, component, f"=={version}")
         # Why it cannot be is looked for once, by `_refusal`: a reason takes many more solves than an answer.
         resolution = possible(self.index, read(self.index, changed, keep=keep))
@@ -192,7 +194,7 @@ class _Environment:
             return None
         return Newer(
             version=version,
-            words=changed.words(),
+            words=changed.arguments(),
             resolution=resolution,
             changes=tuple(self._changes(resolution, component)),
         )
@@ -239,7 +241,7 @@ class _Environment:
                     yield Moved(target, name, old.get(name, ""), new.get(name, ""))
 
 
-def _but(keep: Kept, component: str) -> Kept:
+def _but(keep: PreferredReleases, component: str) -> PreferredReleases:
     # A build is of its release, and goes with it.
     return tuple(pin for pin in keep if pin[1] not in (component, f"{component}-variant"))
 
@@ -259,7 +261,9 @@ def _chosen(answer: Resolution, component: str) -> str:
     )
 
 
-def letting(index: Index, locked: LockedEnvironment, moving: set[str]) -> Kept:
+def releases_without(
+    index: Index, locked: LockedEnvironment, moving: set[str]
+) -> PreferredReleases:
     """The releases of an environment, but for components that may move and what follows from them."""
     return tuple(
         (target, component, version)

@@ -47,12 +47,12 @@ class Reachable:
         self.header = index.header
         self.component = index.component
         self.scale = index.scale
-        self.asked: dict[tuple[str, str], int] = {}
+        self.requested: dict[tuple[str, str], int] = {}
         for target in request.targets:
             for ask in self.asks(target):
                 # What was asked for is not absent: bit 0 is out.
-                admitted = self.asked.get((target, ask.component), ~1)
-                self.asked[target, ask.component] = admitted & self.mask(
+                admitted = self.requested.get((target, ask.component), ~1)
+                self.requested[target, ask.component] = admitted & self.mask(
                     ask.component, ask.selector
                 )
         self.remaining: dict[str, dict[str, int]] = {target: {} for target in request.targets}
@@ -86,7 +86,7 @@ class Reachable:
         # A device has an arch of its own beside those that are named, so that its numbers begin behind theirs.
         first, names = (1, archs) if component == "arch" else (1 + len(archs), self.request.devices)
         for instance, name in enumerate(names, first):
-            if (target, name) not in self.request.apart:
+            if (target, name) not in self.request.unavailable:
                 yield instance, name
 
     def version(self, variable: Variable, candidate: int) -> str | None:
@@ -146,10 +146,10 @@ class Reachable:
 
 
 def _reach(reachable: Reachable, target: str) -> None:
-    for owner, name in reachable.asked:
+    for owner, name in reachable.requested:
         if owner == target:
             _add(reachable, target, name)
-            reachable.remaining[target][name] = reachable.asked[owner, name]
+            reachable.remaining[target][name] = reachable.requested[owner, name]
     for name, head in reachable.header["components"].items():
         if head["given"]:
             _add(reachable, target, name)
@@ -386,7 +386,7 @@ class Assembly(Reachable):
         subject, about = statement.subject, statement.component
         head = self.header["components"][subject]
         return (
-            (subject == "distro" and (statement.target, subject) not in self.asked)
+            (subject == "distro" and (statement.target, subject) not in self.requested)
             or (about == "accelerator" and bool(self.index.builds_of(subject)))
             or (head["hidden"] and head["under"] == about)
         )
@@ -419,7 +419,7 @@ class Assembly(Reachable):
         )
 
     @property
-    def asked_nogoods(self) -> tuple[int, ...]:
+    def request_nogoods(self) -> tuple[int, ...]:
         """The numbers of the nogoods that come from the request."""
         return tuple(
             number

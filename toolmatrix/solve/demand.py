@@ -401,7 +401,7 @@ class Demand:
         component, index = self.assembly.component(variable.component), self.assembly.index
         requested = (
             variable.component in self.assembly.request.wanted
-            or any(name == variable.component for _, name in self.assembly.asked)
+            or any(name == variable.component for _, name in self.assembly.requested)
             or self.components[variable.component]["flag"]
             or self.components[variable.component]["variant_of"]
         )

@@ -349,7 +349,7 @@ def _refused(
     """The refused releases, each group with one core that refuses all of it; newest first."""
     groups: list[Alternative] = []
     entangled: dict[tuple[int, ...], list[str]] = {}
-    number, requested = variable.number, assembly.asked_nogoods
+    number, requested = variable.number, assembly.request_nogoods
     left = refused[::-1]
     while left:
         core = excluding(problem, {number: left[0]}, requested)

@@ -51,7 +51,7 @@ class Touching(NamedTuple):
     """
 
     target: str
-    one: str
+    component: str
     other: str
     reason: str
     decides: bool
@@ -533,7 +533,7 @@ def roots(assembly: Assembly, target: str) -> set[int]:
     for name in assembly.request.wanted:
         if name in variables:
             numbers.add(variables[name].number)
-    for (owner, name), mask in assembly.asked.items():
+    for (owner, name), mask in assembly.requested.items():
         # One bit: the request names a release and not a range.
         if owner == target and mask & (mask - 1) == 0:
             numbers.add(variables[name].number)

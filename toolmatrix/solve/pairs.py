@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 class GridCell(Value):
     """One pair: the word, its evidence, and the numbers of the records that say so."""
 
-    word: str
+    verdict: str
     evidence: str
     records: tuple[int, ...]
 
@@ -213,7 +213,7 @@ class _Grid:
     def possible(self, builds: str) -> int:
         """The builds of the releases asked for that are for the machine and accelerator of the target."""
         heads, of, mask = self.assembly.header["components"], self.of(builds), -1
-        requested = self.assembly.asked.get((self.target, of), -1)
+        requested = self.assembly.requested.get((self.target, of), -1)
         left = {**self.left, of: requested}
         for fact in self.assembly.component(builds).bindings:
             about = fact.component
@@ -225,7 +225,7 @@ class _Grid:
 
     def admitted(self, component: str) -> list[int]:
         facts = self.assembly.component(component)
-        requested = self.assembly.asked.get((self.target, component), -1)
+        requested = self.assembly.requested.get((self.target, component), -1)
         if self.of(component):
             requested &= self.possible(component)
         # As in an answer: nothing withdrawn, and nothing that was not yet released on the day of `--at`.
@@ -257,7 +257,7 @@ class _Grid:
             subjects = both if len(best.cites) > 1 else 2 << (column if best.turned else row)
             records = best.records or self.touching(best.cites, subjects)
             verdict = "unknown" if best.evidence == words.UNKNOWN else "no"
-            return GridCell(word=verdict, evidence=best.evidence, records=records)
+            return GridCell(verdict=verdict, evidence=best.evidence, records=records)
         allowing = [statement for statement in allowing if statement.evidence != words.UNKNOWN]
         admitting = allowing or [
             statement
@@ -265,10 +265,10 @@ class _Grid:
             if statement.speaks(row, column) and statement.admits(row, column)
         ]
         if not admitting:
-            return GridCell(word="unknown", evidence=words.UNKNOWN, records=())
+            return GridCell(verdict="unknown", evidence=words.UNKNOWN, records=())
         best = max(admitting, key=lambda statement: words.rank(statement.evidence))
         records = best.records or self.touching(best.cites, both)
-        return GridCell(word="yes", evidence=best.evidence, records=records)
+        return GridCell(verdict="yes", evidence=best.evidence, records=records)
 
     def touching(self, numbers: Iterable[int], bits: int) -> tuple[int, ...]:
         """The records of some cites that are about any of some releases of their subjects."""
@@ -327,7 +327,7 @@ def grid_cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
             # A core that was found before excludes most further combinations too, and is the reason of all of these.
             known = next((known for known in cores if excludes(problem, known, values)), None)
             if known is None:
-                known = excluding(problem, values, assembly.asked_nogoods)
+                known = excluding(problem, values, assembly.request_nogoods)
                 cores.append(known)
             excluded.append((names, core(assembly, known, pins)))
     return Cells(target=target, consistent=tuple(consistent), excluded=tuple(excluded))
@@ -351,11 +351,11 @@ def _weak(assembly: Assembly, pins: Sequence[Pin]) -> Core | None:
     answer = attempt(assembly.index, request.replace(asks=(*request.asks, *asks)))
     if isinstance(answer, Resolution):
         return None
-    return core(answer, explain(answer.problem(), answer.asked_nogoods), pins)
+    return core(answer, explain(answer.problem(), answer.request_nogoods), pins)
 
 
 def _admitted(assembly: Assembly, target: str, variable: Variable, problem: Problem) -> list[int]:
-    requested = assembly.asked.get((target, variable.component), -2) & (2 << variable.count) - 2
+    requested = assembly.requested.get((target, variable.component), -2) & (2 << variable.count) - 2
     usable = requested & problem.domains[variable.number]
     # Withdrawn releases, and those after the day of `--at`, are left out without a reason.
     for statement in assembly.statements:
@@ -484,12 +484,12 @@ class RequestFacts:
         self.component = component
         self.heads = index.header["components"]
         self.left = reachable.remaining[request.targets[0]]
-        self.asked = reachable.asked.get((request.targets[0], component), -1)
+        self.requested = reachable.requested.get((request.targets[0], component), -1)
         self.floor = words.rank(request.min_evidence or words.UNKNOWN)
         given = [name for name, head in self.heads.items() if head["given"]]
         # Some of what is given goes with nothing else that is, such as an accelerator with a target.
         possible = all(self.usable(name) & self.left[name] for name in given)
-        self.mask = self.usable(component) & self.asked if possible else 0
+        self.mask = self.usable(component) & self.requested if possible else 0
 
     def usable(self, component: str) -> int:
         """The releases that are out, not withdrawn, and possible where the result runs."""

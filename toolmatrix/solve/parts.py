@@ -211,7 +211,10 @@ def withdrawal_statements(reachable: Reachable) -> Iterator[Statement]:
     naming = _naming(reachable)
     for (target, name), variables in reachable.by_name.items():
         facts = reachable.component(name)
-        if reachable.header["components"][name]["hidden"] and (target, name) not in reachable.asked:
+        if (
+            reachable.header["components"][name]["hidden"]
+            and (target, name) not in reachable.requested
+        ):
             yield from _unneeded(reachable, target, name, naming)
         later = sum(2 << i for i, date in enumerate(facts.dates if day else ()) if date > day)
         withdrawn = facts.yanked and facts.yanked & ~_named(reachable, name, facts.yanked)
@@ -254,7 +257,7 @@ def _named(reachable: Reachable, component: str, withdrawn: int) -> int:
     Except for packages, a selector of withdrawn releases alone, such as a series that has ended, names these.
     """
     releases = 0
-    for (_, name), allowed in reachable.asked.items():
+    for (_, name), allowed in reachable.requested.items():
         if name == component and not reachable.header["components"][name]["code"]:
             releases |= 0 if allowed & ~withdrawn & ~1 else allowed
     for ask in reachable.request.asks:

@@ -101,7 +101,7 @@ def unneeded(assembly: Assembly) -> Iterator[Support]:
 
 def tested_partners(assembly: Assembly) -> set[str]:
     """What may be there though nothing chosen needs it: what was asked for, or tested with that, or one of several."""
-    requested = {name for _, name in assembly.asked}
+    requested = {name for _, name in assembly.requested}
     partners = requested.union(SEVERAL)
     for leading in assembly.request.leading:
         for rows in assembly.component(leading).row_groups:
@@ -347,14 +347,14 @@ class Anchors:
             for ask in reachable.asks(target)
             if not components[ask.component]["given"]
             and ask.component not in _CONTEXT
-            and not reachable.asked[target, ask.component]
+            and not reachable.requested[target, ask.component]
             >> reachable.by_name[target, ask.component][0].count
         ]
         self._rows: dict[str, list[RowGroup]] | None = None
 
     def of(self, wanted: str) -> list[Anchor]:
         """The anchors of a wanted component, in the order of the request."""
-        left = self.reachable.asked.get((self.target, wanted), -1) & ~1
+        left = self.reachable.requested.get((self.target, wanted), -1) & ~1
         # A release that is named exactly needs no anchor.
         if self.reachable.request.prefer == "newest" or not left & left - 1:
             return []
@@ -379,7 +379,7 @@ class Anchors:
 
     def _joined(self, wanted: str, other: str) -> int:
         reachable, target = self.reachable, self.target
-        requested = reachable.asked[target, other]
+        requested = reachable.requested[target, other]
         both = [group for group in self._naming(wanted) if other in group.components]
         if not both:
             return _pinned(reachable, target, wanted, other)
@@ -412,7 +412,7 @@ class Anchors:
 
 def _pinned(reachable: Reachable, target: str, wanted: str, other: str) -> int:
     """What the release preferred of what is named requires under some condition; what always holds needs no anchor."""
-    requested = reachable.asked[target, other]
+    requested = reachable.requested[target, other]
     oldest = reachable.by_name[target, other][0].oldest
     preferred = requested & -requested if oldest else 1 << requested.bit_length() - 1
     required = -1
@@ -439,7 +439,7 @@ def _could_hold(reachable: Reachable, target: str, conditions: Mapping[str, int]
 
 def _admitting(reachable: Reachable, target: str, subject: str, other: str) -> tuple[int, int]:
     """The releases of a subject whose facts admit what is named, and those for which that was not read."""
-    requested, admitted, unread = reachable.asked[target, other], 0, 0
+    requested, admitted, unread = reachable.requested[target, other], 0, 0
     for binding in reachable.component(subject).about(other, -1):
         if binding.kind != "needs" and _could_hold(reachable, target, binding.conditions):
             if binding.allowed & requested:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
 
-    Kept = tuple[tuple[str, str, str], ...]
+    PreferredReleases = tuple[tuple[str, str, str], ...]
     """Releases to rank above all others, as (target, component, release)."""
     Policy = tuple[str, str, tuple[str, ...]]
     """Target, component, releases in order of preference: it takes the first that it can, or stays absent."""
@@ -48,7 +48,7 @@ class Stipulation(Value):
     subject: str
     when: tuple[tuple[str, str], ...] = ()
     one_of: tuple[tuple[tuple[str, str], ...], ...] = ()
-    brought: bool = False
+    or_in_build: bool = False
     text: str
     at: tuple[str, ...]
     source: str = ""
@@ -66,17 +66,17 @@ class Request(Value):
     asks: tuple[Ask, ...]
     targets: tuple[str, ...]
     align: tuple[str, ...] = ()
-    lone: tuple[str, ...] = ()
+    unaligned: tuple[str, ...] = ()
     archs: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
     products: tuple[tuple[str, str], ...] = ()
     cpu: str = ""
     prefer: str = BEST_EVIDENCE
-    apart: tuple[tuple[str, str], ...] = ()
+    unavailable: tuple[tuple[str, str], ...] = ()
     oldest: tuple[str, ...] = ()
     min_evidence: str = ""
     at: str = ""
-    keep: Kept = ()
+    keep: PreferredReleases = ()
     policies: tuple[Policy, ...] = ()
     recipe: str = ""
     stipulations: tuple[Stipulation, ...] = ()
@@ -98,7 +98,7 @@ class Request(Value):
         """How the request named a device."""
         return dict(self.products).get(device, device)
 
-    def words(self) -> tuple[str, ...]:
+    def arguments(self) -> tuple[str, ...]:
         """The arguments that repeat the request: read where nothing else is set, they make the same one.
 
         Defaults are left out, to be chosen again; so is `keep`, which has no argument.
@@ -116,7 +116,7 @@ class Request(Value):
                 arguments += f"--{option}", by_option[option].text.removeprefix(f"--{option} ")
         # What could not be aligned was asked to be.
         devices = tuple(map(self.named, self.devices))
-        lists = {"arch": self.archs, "device": devices, "align": (*self.align, *self.lone)}
+        lists = {"arch": self.archs, "device": devices, "align": (*self.align, *self.unaligned)}
         prefer = "" if self.prefer == BEST_EVIDENCE else self.prefer
         options = {option: ",".join(names) for option, names in lists.items()}
         options |= {"cpu": self.cpu, "prefer": prefer, "min-evidence": self.min_evidence}
@@ -154,8 +154,8 @@ def with_default_accelerators(index: Index, request: Request) -> Iterator[Reques
         }
         variant = request.replace(asks=(*asks, *_having(index, asks, moved)))
         # By default such a target computed on nothing, and a codegen arch or device was meant for others.
-        there = tuple(pair for pair in request.apart if pair[0] not in moved)
-        if there != request.apart:
+        there = tuple(pair for pair in request.unavailable if pair[0] not in moved)
+        if there != request.unavailable:
             yield variant.replace(apart=there)
         yield variant
 

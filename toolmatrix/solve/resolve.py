@@ -116,7 +116,7 @@ def resolve(index: Index, request: Request) -> Resolution | Unsatisfiable:
     from toolmatrix.solve import grounds, worlds
     from toolmatrix.solve.engine import conflict
 
-    cores = conflict.cores(outcome.problem(), outcome.asked_nogoods)
+    cores = conflict.cores(outcome.problem(), outcome.request_nogoods)
     return Unsatisfiable(
         index=index,
         request=request,
@@ -318,7 +318,7 @@ def _touching_nogoods(
     stated = []
     of_target: dict[str, Relations] = {}
     for pair in touching:
-        first = assembly.variable(pair.target, pair.one)
+        first = assembly.variable(pair.target, pair.component)
         terms = [(first.number, 1 << values[first.number])]
         # Devices are given, each by itself.
         if other := assembly.pick(pair.target, pair.other):
@@ -331,17 +331,17 @@ def _touching_nogoods(
                 # An extension of a framework may be joined with the toolkit by another release of that.
                 between = [
                     (variable.number, 1 << values[variable.number])
-                    for variable in relations.between_them(pair.one, pair.other)
+                    for variable in relations.between_them(pair.component, pair.other)
                 ]
                 terms += between
                 if all(mask == 1 for _, mask in between):
                     # Then facts of the two alone join them, whichever their releases.
-                    for joined, releases in relations.joinable(pair.one, pair.other).items():
+                    for joined, releases in relations.joinable(pair.component, pair.other).items():
                         unjoined = [(first.number, releases), (other.number, ~joined & ~1)]
                         stated.append(_not_all([*unjoined, *between], pair))
-            elif pair.reason == UNJOINED and not relations.declares(pair.one, pair.other):
+            elif pair.reason == UNJOINED and not relations.declares(pair.component, pair.other):
                 # Then no other release of that is independent of this one: none will do but what some fact joins.
-                for joined, releases in relations.joinable(pair.one, pair.other).items():
+                for joined, releases in relations.joinable(pair.component, pair.other).items():
                     if releases >> values[first.number] & 1:
                         excluded |= ~joined & ~1
             terms.append((other.number, excluded))
@@ -350,7 +350,7 @@ def _touching_nogoods(
 
 
 def _not_all(terms: list[tuple[int, int]], pair: Touching) -> Statement:
-    return Statement(tuple(sorted(terms)), pair.target, pair.one, pair.other, 0)
+    return Statement(tuple(sorted(terms)), pair.target, pair.component, pair.other, 0)
 
 
 def attach_evidence(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
@@ -650,7 +650,7 @@ class TargetAnswer:
         record = self.release(variable)
         requested = (
             variable.component in self.wanted
-            or (self.target, variable.component) in self.assembly.asked
+            or (self.target, variable.component) in self.assembly.requested
             or self.components[variable.component]["flag"]
             or self.components[variable.component]["variant_of"]
         )

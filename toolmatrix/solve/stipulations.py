@@ -63,7 +63,7 @@ def _nogoods(
     for conditions in rule.one_of:
         broken = (_breaking(reachable, target, condition) for condition in conditions)
         nogoods = _extended(nogoods, chain.from_iterable(broken))
-    for terms in builds.get(rule.subject, ()) if rule.brought else ():
+    for terms in builds.get(rule.subject, ()) if rule.or_in_build else ():
         nogoods = _extended(nogoods, [terms])
     return nogoods
 

@@ -72,7 +72,7 @@ def untested(index: Index, request: Request) -> list[Untested]:
 def _cites(
     assembly: Assembly, rows: Sequence[TestedRow], target: str, variable: Variable, other: Variable
 ) -> Iterator[CitedClaim]:
-    admitted = assembly.asked.get((target, variable.component), -1)
+    admitted = assembly.requested.get((target, variable.component), -1)
     for row in rows:
         for cite in assembly.index.cites(row.cites):
             claim = assembly.index.claim(cite.record)
@@ -103,7 +103,7 @@ def _requested(assembly: Assembly, target: str) -> list[Variable]:
 
 def _wanted(assembly: Assembly, target: str, variable: Variable) -> int:
     """The candidates of a component that the request names; all releases where it names none."""
-    admitted = assembly.asked.get((target, variable.component), -2)
+    admitted = assembly.requested.get((target, variable.component), -2)
     if variable.component in SEVERAL:
         named = dict(assembly.named(target, variable.component)).get(variable.instance)
         admitted = assembly.mask(variable.component, named) if named else -2

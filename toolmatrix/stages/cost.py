@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from toolmatrix.documents import Amount, Annotated, Any, Count, Ordinal, TypedDict
 from toolmatrix.errors import LogError, Position, UsageError
-from toolmatrix.opener import opened
+from toolmatrix.opener import open_file
 from toolmatrix.stages import model
 from toolmatrix.stages.compare import own_name
 from toolmatrix.stages.replay import Replay, ReplayStep
@@ -61,7 +61,7 @@ def seconds_of(
     `note` is called for rows that match no step. Raises LogError, UsageError.
     """
     try:
-        with opened(path) as file:
+        with open_file(path) as file:
             text = file.read(_LARGEST).decode("utf-8", "replace")
     except OSError as error:
         raise LogError(

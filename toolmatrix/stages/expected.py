@@ -34,7 +34,7 @@ class Expected(Value):
     env: Mapping[str, str] = {}
 
 
-def added(wanted: Expected, typed: Sequence[str], *, here: bool) -> list[str]:
+def lock_words(wanted: Expected, typed: Sequence[str], *, here: bool) -> list[str]:
     """The words of a lock that its driver gets in addition to the typed ones, which win where they differ.
 
     Words for the host compiler are left out where `here` is not the machine that they are for.

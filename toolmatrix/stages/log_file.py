@@ -17,9 +17,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from toolmatrix.errors import LogError, Position
-from toolmatrix.lines import MARK, clean
-from toolmatrix.opener import opened
-from toolmatrix.process import uncollected
+from toolmatrix.lines import MARK, strip_prefixes
+from toolmatrix.opener import open_file
+from toolmatrix.process import without_collector
 from toolmatrix.stages.model import Diagnostic, Log, Plan
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def parse_log(lines: Iterable[str]) -> Log:
     first = next(rest, "")
     if not isinstance(first, str):
         raise TypeError(f"the lines of a log are str, not {type(first).__name__}: {_LINES}")
-    with uncollected():
+    with without_collector():
         return _read(chain((first,), rest), [NvccReader(), ClangReader()])
 
 
@@ -102,7 +102,7 @@ def _read(lines: Iterable[str], readers: list[Reader]) -> Log:
             too_long = f"a line of more than {LONGEST} characters is not a command and was skipped"
             diagnostics.append(Diagnostic(line=number, severity="warning", text=too_long))
             continue
-        line = clean(raw)
+        line = strip_prefixes(raw)
         for reader in readers:
             if reader.read(number, line):
                 latest = reader
@@ -232,7 +232,7 @@ def parse(lines: Iterable[str], path: str = "") -> Log:
         errors = [entry for entry in log.diagnostics if entry.line and entry.severity == "error"]
         raise LogError(
             errors[0].text if errors else "no output of a driver in this log",
-            where=Position(called(path), errors[0].line if errors else 0) if path else None,
+            where=Position(display_name(path), errors[0].line if errors else 0) if path else None,
             expected=_EXPECTED,
             found=_description(count, first),
             help=_HELP,
@@ -240,7 +240,7 @@ def parse(lines: Iterable[str], path: str = "") -> Log:
     return log
 
 
-def called(path: str) -> str:
+def display_name(path: str) -> str:
     """The name of a log in headings and errors."""
     return "stdin" if path == "-" else path
 
@@ -259,7 +259,7 @@ def unpacked(path: str, stdin: TextIO | None = None, help: str = _STDIN) -> io.B
     """The bytes of a log, decompressed according to its first bytes. Raises LogError."""
     with readable(path, help):
         if path != "-" or stdin is None:
-            stream = opened(path)
+            stream = open_file(path)
         # A replacement of stdin, such as a text stream, has no bytes of its own.
         elif isinstance(piped := getattr(stdin, "buffer", None), io.BufferedReader):
             stream = piped
@@ -347,7 +347,7 @@ def readable(path: str, help: str = _STDIN) -> Iterator[None]:
     except streams.errors() as error:
         raise LogError(
             "cannot read the log",
-            where=Position(called(path)),
+            where=Position(display_name(path)),
             found=getattr(error, "strerror", None) or str(error),
             help=help,
         ) from None

@@ -88,7 +88,7 @@ class DryRun(Value):
     family: str
     program: str
     words: tuple[str, ...]
-    asked: tuple[str, ...]
+    command_line: tuple[str, ...]
     env: Mapping[str, str]
     work: str
     text: str
@@ -142,7 +142,7 @@ def dry_run(
         family=family.name,
         program=program,
         words=tuple(words),
-        asked=(program, *prepended, *words, *appended),
+        command_line=(program, *prepended, *words, *appended),
         env={name: value for name, value in env.items() if environment.get(name) != value},
         work=work,
         text=text,
