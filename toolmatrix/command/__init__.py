@@ -63,7 +63,7 @@ class Command:
     request = False
     # It takes every option that can be set.
     settings = False
-    # Options for the `put` method of the result, which returns what is printed.
+    # Options for the `deliver` method of the result, which returns what is printed.
     delivery_options: tuple[str, ...] = ()
     # Runs first: returns an answer, or refuses contradictory options.
     before: Callable[[Any], Any] | None = None
