@@ -10,7 +10,7 @@ import pytest
 from tests.cli.test_build import NO_BUILDX, engine
 from tests.cli.test_documents import validated
 from toolmatrix.facts import yamlfile
-from toolmatrix.harvest import written
+from toolmatrix.harvest import runs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +55,7 @@ def printing(here: Path, log: str, code: int = 0) -> str:
 
 def cells(path: Path) -> dict[str, dict[str, str]]:
     """The rows of a file of facts by their ids."""
-    return written.rows(yamlfile.read(str(path)))
+    return runs.rows(yamlfile.read(str(path)))
 
 
 @pytest.mark.long

@@ -17,7 +17,7 @@ from tests.facts import test_load
 from tests.facts.small import FRONT, NAMES
 from tests.facts.test_order import RICH
 from toolmatrix import resources
-from toolmatrix.facts import evidence, load, statements, tables, variants
+from toolmatrix.facts import evidence, load, tables, variants
 from toolmatrix.facts.model import KINDS, SCHEMES
 
 ROOT = Path(resources.matrix_root())
@@ -129,5 +129,5 @@ def test_the_keys_of_the_schemas_are_those_of_the_loader() -> None:
     assert set(parts["column"]["properties"]) == set(tables._COLUMN)
     assert set(parts["part"]["then"]["properties"]) == set(tables._CELL)
     assert set(parts["row"]["properties"]) == set(tables.ROW)
-    assert set(parts["statement"]["properties"]) == set(statements._STATEMENT)
-    assert set(parts["data"]["properties"]) == set(statements._DATA)
+    assert set(parts["statement"]["properties"]) == set(tables._STATEMENT)
+    assert set(parts["data"]["properties"]) == set(tables._DATA)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tests.engine.commands import ROOT
-from toolmatrix.harvest import runs, written
+from toolmatrix.harvest import runs
 from toolmatrix.harvest.runs import ImageBuild
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ BUILD = ImageBuild(
 def rows(path: Path, *builds: ImageBuild) -> list[tuple[str, str, str]]:
     """The ids of the rows of the one table, with what they say came of it, after more builds were written."""
     document = runs.builds_document(str(path), builds)
-    path.write_text(written.text(document, runs.ABOUT_BUILDS, "toolmatrix build --write"))
+    path.write_text(runs.text(document, runs.ABOUT_BUILDS, "toolmatrix build --write"))
     (table,) = document["tables"]
     return [(row["id"], row.get("check", row.get("missing")), row["day"]) for row in table["rows"]]
 

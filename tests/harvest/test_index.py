@@ -11,7 +11,7 @@ from tests.harvest import shop
 from tests.images import hostile
 from tests.images.hostile import Reply
 from toolmatrix.errors import HarvestRefused, IndexFailed, MatrixError, NothingMatched
-from toolmatrix.harvest import families, written
+from toolmatrix.harvest import families, runs
 from toolmatrix.harvest.families import HarvestContext, Indexes
 from toolmatrix.harvest.transport import Session
 
@@ -338,7 +338,7 @@ def test_a_harvest_that_was_cut_short_goes_on(server: Server, tmp_path: Path) ->
     server.asked.clear()
     again = document(tmp_path, "{app: {}}", session=Session(str(cache)))
     assert [one.path for one in server.asked] == ["/simple/app/"]
-    assert written.text(again, "x") == written.text(document(tmp_path, "{app: {}}"), "x")
+    assert runs.text(again, "x") == runs.text(document(tmp_path, "{app: {}}"), "x")
 
 
 @pytest.mark.parametrize(

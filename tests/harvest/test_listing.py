@@ -11,7 +11,7 @@ import yaml
 
 from toolmatrix.errors import HarvestRefused, MatrixError, UsageError
 from toolmatrix.facts.load import load
-from toolmatrix.harvest import families, written
+from toolmatrix.harvest import families, runs
 from toolmatrix.harvest.families import HarvestContext
 from toolmatrix.harvest.transport import Session
 
@@ -211,7 +211,7 @@ def test_what_is_written_can_be_loaded(tmp_path: Path) -> None:
          "versions": {"2.7.4.post1": {}}}
     ]  # fmt: skip
     file = tmp_path / "ext-wheels.yaml"
-    file.write_text(written.text(document, "Ext: its wheels"))
+    file.write_text(runs.text(document, "Ext: its wheels"))
     found = load([str(file)]).releases[
         "ext-variant", "2.7.4.post1+cu12torch2.6cxx11abiFALSE@ext-page/x86_64"
     ]

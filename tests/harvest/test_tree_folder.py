@@ -13,7 +13,7 @@ from tests.harvest.test_tree import GRID, PAGE
 from toolmatrix.api.harvests import Effort, HarvestedFile, compare_with_file
 from toolmatrix.commands.harvest import Harvested
 from toolmatrix.errors import HarvestRefused
-from toolmatrix.harvest import families, source_tree, written
+from toolmatrix.harvest import families, runs, source_tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -136,7 +136,7 @@ NONE = Effort(requests=0, bytes=0, seconds=0)
 def beside(unpacked: Path, folder: Path) -> HarvestedFile:
     """What is read of a tree, compared with the file of it in this folder."""
     one = family(UNPACKED)
-    text = written.text(families.harvest(one, context(unpacked)), one.about)
+    text = runs.text(families.harvest(one, context(unpacked)), one.about)
     return compare_with_file(one.name, f"{folder}/{one.name}.yaml", text)
 
 

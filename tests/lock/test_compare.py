@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmatrix.lock.compare import LockedValue, compare, locks
+from toolmatrix.lock.model import LockedValue, compare, locks
 
 if TYPE_CHECKING:
     from toolmatrix.lock.model import Lock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolmatrix.logs.steps import Steps
+from toolmatrix.logs.log import Steps
 
 BUILDKIT = """\
 #1 [internal] load build definition from x86.Dockerfile

@@ -7,7 +7,7 @@ import pytest
 from toolmatrix.errors import Position, RecipeError
 from toolmatrix.recipes.fields import fill, unknown
 from toolmatrix.recipes.model import BuildStep, Download, Probe, Provision
-from toolmatrix.recipes.pick import Picker
+from toolmatrix.recipes.read import Picker
 
 SCHEMES = {"gcc": "series", "numpy": "pep440", "distro": "names", "arch": "names"}
 ANSWER = {"gcc": ("7",), "numpy": ("1.19.5",), "arch": ("sm_80", "sm_86")}

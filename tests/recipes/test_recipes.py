@@ -15,7 +15,7 @@ from toolmatrix.finding import InstallMethod
 from toolmatrix.judge import sweep
 from toolmatrix.lock.model import environment
 from toolmatrix.recipes import fields, model, read
-from toolmatrix.recipes.pick import Picker, merged_steps
+from toolmatrix.recipes.read import Picker, merged_steps
 from toolmatrix.render import answer as values
 from toolmatrix.report import answer
 from toolmatrix.resources import recipes_root

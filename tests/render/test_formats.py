@@ -20,7 +20,7 @@ from tests.render import hostile, parsers
 from tests.render.jobs import LOCKS, job, lock
 from toolmatrix.errors import RenderError
 from toolmatrix.lock.model import LockedComponent
-from toolmatrix.render import common, formats, marker, outside
+from toolmatrix.render import common, formats, mirrors
 from toolmatrix.resources import outside_path
 
 if TYPE_CHECKING:
@@ -92,11 +92,11 @@ def test_every_file_of_every_format_tells_an_edit_by_hand(name: str) -> None:
     held = full()
     assert formats.files(held, [name]).keys() == made(name, held).keys()
     for text in formats.files(held, [name]).values():
-        assert marker.is_unchanged(text)
-        assert marker.is_unchanged(text.replace("\n", "\r\n"))
+        assert common.is_unchanged(text)
+        assert common.is_unchanged(text.replace("\n", "\r\n"))
         for edited in (text + "\n", text[:-2], text.replace("toolmatrix", "toolmatriX", 1)):
-            assert marker.is_ours(edited)
-            assert not marker.is_unchanged(edited)
+            assert common.is_ours(edited)
+            assert not common.is_unchanged(edited)
 
 
 @pytest.mark.parametrize("name", AROUND)
@@ -263,7 +263,7 @@ def test_actionlint_finds_nothing(name: str, tmp_path: Path) -> None:
 def test_actions_are_named_by_commit_with_their_tag_behind() -> None:
     (text,) = made("github", full()).values()
     uses = [line.strip() for line in text.splitlines() if "uses:" in line]
-    wanted = [outside.action(name) for name in ("checkout", "buildx")]
+    wanted = [mirrors.action(name) for name in ("checkout", "buildx")]
     assert uses == [f"- uses: {one.uses}@{one.commit} # {one.tag}" for one in wanted]
     assert all(len(one.commit) == 40 for one in wanted)
 
@@ -294,7 +294,7 @@ def test_excluded_images_are_named_with_the_reason(form: str) -> None:
 
 def test_a_platform_without_a_machine_is_refused() -> None:
     with pytest.raises(RenderError) as refused:
-        outside.runner("github", "linux/s390x")
+        mirrors.runner("github", "linux/s390x")
     assert (refused.value.what, refused.value.expected, refused.value.found) == (
         "no known github runner for this platform",
         "linux/amd64 or linux/arm64",

@@ -10,7 +10,7 @@ import yaml
 
 from tests.render.jobs import LOCKS, index, job, lock
 from toolmatrix.lock.model import Backed, LockedComponent
-from toolmatrix.render import outside
+from toolmatrix.render import mirrors
 from toolmatrix.render.formats import spack
 from toolmatrix.resources import outside_path
 
@@ -111,7 +111,7 @@ def test_every_row_names_a_component_of_the_matrix_and_its_file() -> None:
     known = index().header["components"]
     assert {row["component"] for row in rows} <= {*known}
     for row in rows:
-        found = outside.Spack(**row)
+        found = mirrors.Spack(**row)
         # A folder has the name of its package, with underscores for dashes.
         folder = re.fullmatch(r"([a-z0-9_]+)/package\.py@[0-9a-f]{12}", found.at)
         assert folder is not None

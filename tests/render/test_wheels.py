@@ -22,7 +22,7 @@ from toolmatrix.errors import NoImage
 from toolmatrix.harvest import families
 from toolmatrix.lock.model import DEFAULT
 from toolmatrix.recipes import read as recipes
-from toolmatrix.render import common, dockerfile, formats, python_packages
+from toolmatrix.render import common, dockerfile, formats, pinning
 from toolmatrix.render.model import UsedPackage
 from toolmatrix.request import recipes as requests
 from toolmatrix.request.fields import Fields, parse_arguments
@@ -111,7 +111,7 @@ def test_a_toolkit_beside_a_wheel_is_an_image_that_runs() -> None:
 def test_no_pip_is_left_and_nothing_that_an_answer_names_is_taken_away() -> None:
     assert "python -m pip uninstall --yes pip\n" in file("torch==2.9.1")
     used = UsedPackage(component="setuptools", package="setuptools", version="80.0")
-    assert python_packages.seeds(()) == ("setuptools", *python_packages.seeds([used]))
+    assert pinning.seeds(()) == ("setuptools", *pinning.seeds([used]))
 
 
 def test_every_package_that_is_read_from_the_index_gets_into_an_image() -> None:
@@ -124,7 +124,7 @@ def test_every_package_that_is_read_from_the_index_gets_into_an_image() -> None:
 
 def test_every_word_of_the_check_is_of_a_package() -> None:
     image = made("torch==2.9.1", "torchvision").images[0]
-    words = [*python_packages.check_arguments(image.wheels)]
+    words = [*pinning.check_arguments(image.wheels)]
     named = words[::6]
     assert named[:2] == ["torch", "torchvision"]
     assert words[2] == "2.9.1+cu128@default/x86_64"
@@ -137,7 +137,7 @@ def test_every_word_of_the_check_is_of_a_package() -> None:
 def test_an_operation_is_run_of_releases_that_it_is_for() -> None:
     for version, runs in (("1.5.2", False), ("1.18.1", True)):
         used = UsedPackage(component="onnxruntime", package="onnxruntime-gpu", version=version)
-        assert bool([*python_packages.check_arguments([used])][3]) is runs
+        assert bool([*pinning.check_arguments([used])][3]) is runs
 
 
 @pytest.mark.parametrize(

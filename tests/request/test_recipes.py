@@ -14,11 +14,11 @@ from toolmatrix.commands.lock import lock
 from toolmatrix.commands.render import render
 from toolmatrix.errors import RecipeError
 from toolmatrix.recipes import read as built_in
-from toolmatrix.recipes.pick import Picker
+from toolmatrix.recipes.read import Picker
 from toolmatrix.request import recipes
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.read import read
-from toolmatrix.solve import stipulations
+from toolmatrix.solve import demand
 from toolmatrix.solve.assemble import Assembly
 
 TRIES = 300
@@ -50,13 +50,13 @@ def test_nogoods_forbid_what_rendering_refuses_and_nothing_else(recipe: str) -> 
     (target,) = assembly.request.targets
     schemes = {name: part["scheme"] for name, part in index.header["components"].items()}
     stated: dict[int, list[tuple[tuple[int, int], ...]]] = {}
-    for statement in stipulations.statements(assembly):
+    for statement in demand.statements(assembly):
         stated.setdefault(id(statement.origin), []).append(statement.terms)
     brought = {
         name
         for variant in index.header["components"]
         if index.header["components"][variant]["variant_of"] and assembly.pick(target, variant)
-        for name in stipulations.inside(index, variant)
+        for name in demand.inside(index, variant)
     }
     chance, found = random.Random(recipe), set()
     for _ in range(TRIES):

@@ -14,7 +14,7 @@ from toolmatrix.lock import lock_file
 from toolmatrix.lock.model import DEFAULT, Lock
 from toolmatrix.opener import open_file
 from toolmatrix.outputs import os_errors_as, replace_files
-from toolmatrix.render import marker
+from toolmatrix.render import common
 from toolmatrix.report.terminal import listing, plural
 from toolmatrix.value import Value
 
@@ -234,7 +234,7 @@ class Rendered(dict[str, str]):
             for name in sorted(os.listdir(folder))
             if name.endswith(_PER_IMAGE)
             and name not in self
-            and marker.is_ours(_read_rendered(os.path.join(folder, name)) or "")
+            and common.is_ours(_read_rendered(os.path.join(folder, name)) or "")
         ]
 
     def _compare(self, folder: str) -> tuple[dict[str, str], dict[str, str | None], dict[str, str]]:
@@ -470,7 +470,7 @@ def _protected(existing: Mapping[str, str | None], changed: Iterable[str]) -> di
         if os.path.basename(path) == LOCK:
             as_written, is_ours = lock_file.is_intact(text), lock_file.may_be_replaced(path)
         else:
-            as_written, is_ours = marker.is_unchanged(text), marker.is_ours(text)
+            as_written, is_ours = common.is_unchanged(text), common.is_ours(text)
         if not as_written:
             reasons[path] = _EDITED if is_ours else _FOREIGN
     return reasons

@@ -10,7 +10,7 @@ from toolmatrix.documents import Amount, Count
 from toolmatrix.errors import MatrixError, UsageError
 from toolmatrix.facts import yamlfile
 from toolmatrix.facts.store import cache_folder
-from toolmatrix.harvest import written
+from toolmatrix.harvest import runs
 from toolmatrix.outputs import os_errors_as
 from toolmatrix.value import Document, Value
 from toolmatrix.wording import plural
@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from toolmatrix.harvest.written import FactDifference
+    from toolmatrix.harvest.runs import FactDifference
 
 
 class HarvestedFile(Value):
@@ -84,16 +84,16 @@ def compare_with_file(name: str, path: str, text: str) -> HarvestedFile:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             before = file.read()
-        differences = written.differences(path, text)
+        differences = runs.differences(path, text)
     except FileNotFoundError:
-        before, differences = "", written.differences("", text)
+        before, differences = "", runs.differences("", text)
     except MatrixError as error:
-        damage, differences = error, written.differences("", text)
+        damage, differences = error, runs.differences("", text)
     return HarvestedFile(
         family=name,
         path=path,
         text=text,
-        rows=len(written.rows(yamlfile.parse(text.encode(), path))),
+        rows=len(runs.rows(yamlfile.parse(text.encode(), path))),
         differences=differences,
         changed=before != text,
         damage=damage,

@@ -16,7 +16,7 @@ from toolmatrix.documents import (
     TypedDict,
 )
 from toolmatrix.errors import CannotSay, LockError, NothingMatched
-from toolmatrix.lock import compare, lock_file, model
+from toolmatrix.lock import lock_file, model
 from toolmatrix.lock.model import Lock
 from toolmatrix.opener import open_file
 from toolmatrix.report.terminal import plural
@@ -151,7 +151,7 @@ class Locked(Printed):
         same = _has_text(lock, text)
         facts = texts_beside(lock, self.harvested)
         old = None if same else before
-        changes = compare.locks(old, updated) if old is not None else None
+        changes = model.locks(old, updated) if old is not None else None
         lines = [f"{'unchanged' if same else 'wrote'} {lock}: {describe_counts(updated)}\n"]
         lines += [f"wrote {name}: the harvested facts, for `--matrix`\n" for name in facts]
 
@@ -346,7 +346,7 @@ def document(
     lock: Lock,
     status: str,
     old: Lock | None = None,
-    changes: compare.Differences | None = None,
+    changes: model.Differences | None = None,
     reasons: Sequence[str] = (),
     new: Lock | None = None,
     harvested: Sequence[str] = (),

@@ -17,7 +17,7 @@ from toolmatrix.facts import yamlfile
 from toolmatrix.facts.index import Index
 from toolmatrix.facts.store import cache_folder
 from toolmatrix.facts.versions import Scale, SelectorError
-from toolmatrix.harvest import families, written
+from toolmatrix.harvest import families, runs
 from toolmatrix.harvest.families import FAMILIES, Family, HarvestContext
 from toolmatrix.harvest.transport import Session
 from toolmatrix.outputs import os_errors_as, replace_file
@@ -163,4 +163,4 @@ def _text(
     except NothingMatched as error:
         package = error.where.path if error.where else ""
         raise spelling.unknown(Names(index), named.get(package, package), asked=True) from None
-    return written.text(document, _ABOUT)
+    return runs.text(document, _ABOUT)

@@ -8,13 +8,13 @@ import re
 from toolmatrix.api import files, harvests, this_day
 from toolmatrix.api.caller import caller
 from toolmatrix.commands._image_exports import output_of
-from toolmatrix.harvest import runs, written
+from toolmatrix.harvest import runs
 from toolmatrix.harvest.runs import ImageBuild
 from toolmatrix.lock import lock_file
 from toolmatrix.logs.log import Proof
 from toolmatrix.outputs import os_errors_as, replace_files
 from toolmatrix.recipes import read as recipes
-from toolmatrix.render import marker
+from toolmatrix.render import common
 from toolmatrix.request.names import Names
 
 TYPE_CHECKING = False
@@ -57,7 +57,7 @@ def record_builds(index: Index, builds: Iterable[tuple[Built, str]], path: str) 
     with harvests.harvest_lock(os.path.dirname(path) or "."):
         # Read under the lock, so that rows of other writers stay.
         document = runs.builds_document(path, rows)
-        text = written.text(document, runs.ABOUT_BUILDS, "toolmatrix build --write")
+        text = runs.text(document, runs.ABOUT_BUILDS, "toolmatrix build --write")
         file = harvests.compare_with_file("builds", path, text)
         replace_files({path: text} if file.changed and document["tables"] else {})
     caller().note(harvests.describe_changes(file).removesuffix("\n"))
@@ -80,7 +80,7 @@ def _row(index: Index, image: Built, engine: str) -> ImageBuild | str:
             open(path, encoding="utf-8") as file,
         ):
             texts.append(file.read())
-        if not marker.is_unchanged(texts[-1]):
+        if not common.is_unchanged(texts[-1]):
             return f"{path} was edited by hand"
     at, named = next(keys for stem, *keys in lock.names() if stem == name)
     environment, target = lock.environments[at], lock.environments[at].targets[named]

@@ -17,7 +17,7 @@ from toolmatrix.command.option import option
 from toolmatrix.command.options import EXECUTOR, JOBS, WRITE
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.facts.store import cache_folder
-from toolmatrix.harvest import environments, families, project, runs, written
+from toolmatrix.harvest import environments, families, project, runs
 from toolmatrix.harvest.environments import Bench
 from toolmatrix.harvest.resolver import Uv
 from toolmatrix.judge import audit as judge
@@ -369,7 +369,7 @@ def _write_facts(imported: ImportedReleases, path: str) -> HarvestedFile:
     with harvests.harvest_lock(os.path.dirname(path) or "."):
         # Read under the lock, so that rows of other writers stay.
         document = runs.imports_document(path, imported.together, imported.breaks)
-        text = written.text(document, runs.ABOUT_IMPORTS, "toolmatrix audit --import --write")
+        text = runs.text(document, runs.ABOUT_IMPORTS, "toolmatrix audit --import --write")
         file = harvests.compare_with_file("imports", path, text)
         replace_files({path: text} if file.changed and document["tables"] else {})
     return file

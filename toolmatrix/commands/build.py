@@ -25,7 +25,7 @@ from toolmatrix.commands import _image_exports as image_exports
 from toolmatrix.commands._image_exports import ARCHIVE, BuildOptions
 from toolmatrix.errors import NothingMatched, Position, ToolMissing, UsageError
 from toolmatrix.lock import lock_file
-from toolmatrix.logs.steps import Steps
+from toolmatrix.logs.log import Steps
 from toolmatrix.outputs import ResultsFile, os_errors_as
 from toolmatrix.render.common import bake_name
 from toolmatrix.report.terminal import printable

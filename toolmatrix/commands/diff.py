@@ -26,7 +26,7 @@ from toolmatrix.inventory import host
 from toolmatrix.inventory.model import EXPECTED, SUSPICIOUS, Comparison, Difference, Held
 from toolmatrix.judge import comparison, validation
 from toolmatrix.judge.validation import Baseline
-from toolmatrix.lock import compare, lock_file
+from toolmatrix.lock import lock_file, model
 from toolmatrix.report import claims, differences, port
 from toolmatrix.report.terminal import SIGNS, Terminal, blocks, columns, cut, printable, some
 
@@ -112,7 +112,7 @@ def _locks(index: Index, locks: Sequence[Named], wanted: Sequence[str]) -> Repor
             found=f"`{locks[0][0]}`, which has {', '.join(locks[0][1].all_targets) or 'no target'}",
         )
     old, new = locks
-    changes = compare.locks(old[1], new[1])
+    changes = model.locks(old[1], new[1])
     return Report(
         words=partial(differences.text, index, old[1], new[1], changes),
         document=partial(differences.document, index, old, new, changes),

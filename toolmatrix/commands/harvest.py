@@ -25,7 +25,7 @@ from toolmatrix.command.option import option
 from toolmatrix.command.options import CHECK, EXECUTOR
 from toolmatrix.documents import Annotated, Any, Count, HasIs, Literal, TypedDict
 from toolmatrix.errors import UsageError
-from toolmatrix.harvest import base_matrix, families, written
+from toolmatrix.harvest import base_matrix, families, runs
 from toolmatrix.harvest.families import HarvestContext
 from toolmatrix.judge.pool import IndexedWork
 from toolmatrix.outputs import replace_files
@@ -148,7 +148,7 @@ class Harvested(Outcome):
         # Check all files before writing any, so that a refusal writes none.
         if not accept:
             for file in self.files:
-                written.refuse_vanished(file.path, file.differences)
+                runs.refuse_vanished(file.path, file.differences)
         replace_files({file.path: file.text for file in self.files if file.changed})
 
 
@@ -291,7 +291,7 @@ def _read(
     with closing(Session(cache(env))) as session:
         context = HarvestContext(session=session, env=env, **fields)
         texts = [
-            written.text(
+            runs.text(
                 families.harvest(family, context.replace(progress=partial(progress, family.name))),
                 family.about,
             )

@@ -14,7 +14,7 @@ from toolmatrix.command import command
 from toolmatrix.command.option import option
 from toolmatrix.command.options import CHECK, ONLINE
 from toolmatrix.errors import UsageError
-from toolmatrix.lock import compare, lock_file
+from toolmatrix.lock import lock_file, model
 from toolmatrix.lock.model import DEFAULT
 from toolmatrix.report import differences
 from toolmatrix.report.terminal import plural
@@ -230,7 +230,7 @@ def _checked(
         if packages
         else closures.carry_packages(index, fresh, existing).lock
     )
-    changes = compare.locks(existing, fresh)
+    changes = model.locks(existing, fresh)
     stale = bool(reasons) or changes.any
 
     def text(screen: Terminal) -> str:
@@ -248,7 +248,7 @@ def _checked(
     return LockCheck(words=text, document=document, exit_code=int(stale), hint=hint, notes=notes)
 
 
-def _notes(index: Index, existing: Lock, changes: compare.Differences) -> list[str]:
+def _notes(index: Index, existing: Lock, changes: model.Differences) -> list[str]:
     notes = []
     if index.header["digest"] != existing.matrix_digest:
         notes.append(

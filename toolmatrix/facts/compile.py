@@ -23,7 +23,7 @@ from toolmatrix.facts.compiled import (
     bits,
     union,
 )
-from toolmatrix.facts.minimums import Minimums
+from toolmatrix.facts.minimums import Minimums, soft_constraints
 from toolmatrix.facts.model import (
     Channel,
     Claim,
@@ -37,7 +37,6 @@ from toolmatrix.facts.model import (
     Target,
 )
 from toolmatrix.facts.pieces import LocatedStr
-from toolmatrix.facts.soft import soft_constraints
 from toolmatrix.facts.versions import Scale
 from toolmatrix.value import Value
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.facts import pieces, statements, tables, variants, yamlfile
+from toolmatrix.facts import pieces, tables, variants, yamlfile
 from toolmatrix.facts.model import (
     SCHEMES,
     Component,
@@ -231,8 +231,8 @@ def _facts(roots: Sequence[YamlNode], merged: Matrix) -> None:
         "channels": variants.channel,
         "releases": _releases,
         "tables": tables.table,
-        "statements": statements.statement,
-        "data": statements.data,
+        "statements": tables.statement,
+        "data": tables.data,
     }
     for root in roots:
         for name, reader in readers.items():

@@ -151,7 +151,7 @@ def build(paths: Sequence[str], files: States | None = None, cache: str = "") ->
 
 
 def _build_on_top(paths: Sequence[str], files: States, cache: str) -> dict[str, bytes]:
-    from toolmatrix.facts import changes, load, model_cache, writer
+    from toolmatrix.facts import load, model_cache, writer
     from toolmatrix.facts.compile import compile_matrix
 
     only: set[str] | None = None
@@ -166,7 +166,7 @@ def _build_on_top(paths: Sequence[str], files: States, cache: str) -> dict[str, 
     matrix = load.load(paths, base=base)
     for front, digest in fronts:
         below = _find_compiled(paths, cache, digest)
-        only = changes.changed(front, matrix) if below else None
+        only = model_cache.changed(front, matrix) if below else None
     return writer.write(compile_matrix(matrix, only), files, None if only is None else below)
 
 

@@ -15,8 +15,7 @@ from typing import Any
 from toolmatrix.errors import HarvestRefused, Position, UsageError
 from toolmatrix.facts import pieces
 from toolmatrix.harvest import programs
-from toolmatrix.harvest.families import Family, HarvestContext, run_parallel
-from toolmatrix.harvest.series import series
+from toolmatrix.harvest.families import Family, HarvestContext, run_parallel, series
 from toolmatrix.process import processors
 from toolmatrix.value import Value
 

@@ -16,8 +16,7 @@ from typing import Any
 from toolmatrix.errors import HarvestRefused, Position, UsageError
 from toolmatrix.facts import pieces
 from toolmatrix.harvest import missing
-from toolmatrix.harvest.families import Family, HarvestContext, release_attributes
-from toolmatrix.harvest.series import SINGLE, series
+from toolmatrix.harvest.families import SINGLE, Family, HarvestContext, release_attributes, series
 from toolmatrix.value import Value
 
 # apt writes `/` as `_` in the names of its lists.

@@ -12,7 +12,7 @@ import tempfile
 
 from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.harvest import programs
-from toolmatrix.harvest.series import counted, series
+from toolmatrix.harvest.families import counted, series
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False

@@ -14,9 +14,9 @@ from toolmatrix.codes import matrix as codes
 from toolmatrix.errors import Position
 from toolmatrix.facts.compiled import union
 from toolmatrix.facts.index import Index
+from toolmatrix.facts.minimums import LATER
 from toolmatrix.facts.model import Component, Matrix, Release
 from toolmatrix.facts.records import ClaimRecord, Dispute
-from toolmatrix.facts.soft import LATER
 from toolmatrix.finding import Finding, merge
 from toolmatrix.judge import stage_facts
 from toolmatrix.solve.preferences import RULE as SERIES

@@ -1,4 +1,4 @@
-"""Dockerfiles: stages with what they start from, set and install; ARG and ENV are put in as BuildKit does."""
+"""Dockerfiles: stages with what they start from, set and install, as BuildKit reads them; and what compose files and devcontainers add."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from toolmatrix.errors import ManifestError, Position
-from toolmatrix.manifests import installers
+from toolmatrix.manifests import installers, names, requirements
 from toolmatrix.manifests.files import Files
 from toolmatrix.manifests.installers import Word
 from toolmatrix.manifests.model import (
@@ -22,6 +22,7 @@ from toolmatrix.manifests.model import (
     check_count,
     joined,
 )
+from toolmatrix.manifests.requirements import Marked
 from toolmatrix.value import Value
 
 WORDS = frozenset(
@@ -304,3 +305,78 @@ def _list_words(text: Traced) -> list[Word] | None:
         installers.Word(text=text.group(match, 1))
         for match in re.finditer(r'"((?:\\.|[^"\\])*)"', text.text)
     ]
+
+
+def read_compose(source: FileText, files: Files) -> ProjectManifest:
+    """The services of a compose file as environments. Raises ManifestError."""
+    unread: list[NotRead] = []
+    environments = []
+    for name, (key, service) in requirements.parse(source).get("services").fields().items():
+        environments.append(
+            ManifestEnvironment(name=name, items=tuple(_service(key, service, unread)))
+        )
+    return files.manifest("compose file", source, environments, unread)
+
+
+def _service(key: Traced, service: Marked, unread: list[NotRead]) -> Iterator[Item]:
+    image, build = service.get("image").text(), service.get("build")
+    if build.node is not None:
+        # The image is then what the build is called.
+        # Its Dockerfile may need arguments from here: which file and context, the user has to name.
+        unread.append(NotRead(text=key, why="it is built: judge its Dockerfile"))
+    elif image:
+        word = installers.expand(image, {})
+        if word.unread:
+            unread.append(NotRead(text=image, why=f"{word.unread} is unknown"))
+        else:
+            yield Item(kind=IMAGE, name=word.plain, specifier="", text=word.text)
+    platform = service.get("platform").text()
+    if platform and "$" not in platform.text:
+        yield Item(kind=PLATFORM, name=platform.text, specifier="", text=platform)
+    yield from _variables(service.get("environment"), unread)
+
+
+def _variables(environment: Marked, unread: list[NotRead]) -> Iterator[Item]:
+    pairs = [(name, value.text()) for name, (_, value) in environment.fields().items()]
+    for entry in requirements.texts(environment.items()):
+        name, equals, value = entry.partition("=")
+        pairs += [(name.text, value)] if equals else []
+    for variable, content in pairs:
+        if content is not None:
+            yield from installers.variable(variable, installers.expand(content, {}), unread)
+
+
+def read_devcontainer(source: FileText, files: Files) -> ProjectManifest:
+    """A development container as one environment. Raises ManifestError."""
+    unread: list[NotRead] = []
+    items = tuple(_items(requirements.parse_json(source), unread))
+    return files.manifest(
+        "devcontainer", source, [ManifestEnvironment(name="", items=items)], unread
+    )
+
+
+def _items(root: Marked, unread: list[NotRead]) -> Iterator[Item]:
+    image = root.get("image").text()
+    if image:
+        yield Item(kind=IMAGE, name=image.text, specifier="", text=image)
+    for key in ("build", "dockerFile", "dockerComposeFile"):
+        field = root.fields().get(key)
+        if field:
+            unread.append(NotRead(text=field[0], why="it is built: judge that file"))
+    for name, (_, options) in root.get("features").fields().items():
+        for option, component in names.feature(name).items():
+            version = options.get(option).text()
+            # `latest`, `lts` and `none` name no release.
+            if version is not None and version.text[:1].isdigit():
+                yield Item(
+                    kind=component,
+                    name=component,
+                    specifier=f"=={version.text}",
+                    text=version,
+                    version=version,
+                )
+    for where in ("containerEnv", "remoteEnv"):
+        for name, (_, value) in root.get(where).fields().items():
+            text = value.text()
+            if text is not None:
+                yield from installers.variable(name, installers.expand(text, {}), unread)

@@ -14,7 +14,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from toolmatrix import resources
 from toolmatrix.errors import Position, RenderError
-from toolmatrix.render import common, marker, mirrors, pinning, python_packages, quote
+from toolmatrix.render import common, mirrors, pinning, quote
 from toolmatrix.render.model import ImagePlan, Job
 
 DIALECTS = ("modern", "classic")
@@ -71,9 +71,9 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
         debian_arch=image.variables["debian_arch"],
         secrets=_SECRETS,
         check=check_name(image),
-        requirements=python_packages.requirements_name(image),
-        installers=python_packages.installer_requirements(image),
-        seeds=python_packages.seeds(image.wheels, image.closure),
+        requirements=pinning.requirements_name(image),
+        installers=pinning.installer_requirements(image),
+        seeds=pinning.seeds(image.wheels, image.closure),
         folder=FOLDER,
         fetched=fetched,
         local_path=mirrors.local_path,
@@ -83,7 +83,7 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
         # Files of a build get the time of its packages, unless another is set.
         epoch=f"{_EPOCH}={pinning.epoch(snapshot)}" if snapshot else _EPOCH,
         again=common.AGAIN,
-        blank=marker.BLANK,
+        blank=common.BLANK,
         **more,
     )
     return _BLANKS.sub("\n\n", rendered)
@@ -107,9 +107,9 @@ def check(job: Job, image: ImagePlan) -> str:
         "check.sh.j2",
         job=job,
         image=image,
-        blank=marker.BLANK,
+        blank=common.BLANK,
         drivers=tuple(_drivers(image)),
-        wheels=tuple(python_packages.check_arguments(image.wheels)),
+        wheels=tuple(pinning.check_arguments(image.wheels)),
         floor=floor.version if floor else "",
         width=str(min(max(map(len, names)), _LONGEST)),
     )

@@ -19,8 +19,8 @@ from toolmatrix.facts.index import Index
 from toolmatrix.facts.records import RowRecord
 from toolmatrix.lock.model import LockedPackage, PackageQuestion
 from toolmatrix.recipes.model import APT, STAGES, Download
-from toolmatrix.recipes.pick import Picker, merged_steps
-from toolmatrix.render import answer, mirrors, python_packages
+from toolmatrix.recipes.read import Picker, merged_steps
+from toolmatrix.render import answer, mirrors, pinning
 from toolmatrix.render.model import ImagePlan, Job, Runtime
 from toolmatrix.request import compiles, recipes
 from toolmatrix.wording import listing
@@ -172,7 +172,7 @@ def _image(
     compiler = picker.first(rules.compilers)
     closure = answered.closure(provisions)
     downloads = chain.from_iterable(provision.downloads for provision in provisions)
-    used = tuple(python_packages.used_packages(locked, recipe, provisions))
+    used = tuple(pinning.used_packages(locked, recipe, provisions))
     plan = ImagePlan(
         name=name,
         target=target,

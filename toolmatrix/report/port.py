@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator
 from toolmatrix.documents import Annotated, Count, Evidence, HasFrom, NonEmpty, Pair, TypedDict
 from toolmatrix.facts.index import Index
 from toolmatrix.facts.records import ClaimRecord, ReleaseRecord, RowRecord
-from toolmatrix.lock import compare
-from toolmatrix.lock.compare import LockedValue
-from toolmatrix.lock.model import Lock, LockedTarget
+from toolmatrix.lock import model
+from toolmatrix.lock.model import Lock, LockedTarget, LockedValue
 from toolmatrix.report import claims, terminal
 from toolmatrix.report.claims import Notes
 from toolmatrix.report.differences import LockMatrix
@@ -100,7 +99,7 @@ class Side(Value):
 
 def document(index: Index, first: Side, second: Side) -> PortDocument:
     """The comparison as JSON values."""
-    sides = [(side, compare.components(side.target)) for side in (first, second)]
+    sides = [(side, model.components(side.target)) for side in (first, second)]
     known = {name for _, values in sides for name in values}
     # A lock may hold components that the matrix no longer knows.
     order = [name for name in index.header["components"] if name in known]
@@ -176,7 +175,7 @@ def _absence(index: Index, target: LockedTarget, name: str) -> str:
 
 def _own_flags(index: Index, side: Side, other: Side) -> Iterator[PortedFlag]:
     """The flags that only one side has, each with the lists it stands in and the fact behind it."""
-    for flag, lists in compare.own_flags(side.target.flags, other.target.flags).items():
+    for flag, lists in model.own_flags(side.target.flags, other.target.flags).items():
         facts, evidence, name = _flag_grounds(index, side.target, flag)
         record = claims.carrier(index, facts, evidence)
         yield {

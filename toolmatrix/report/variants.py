@@ -245,7 +245,7 @@ def document(variant: Variant) -> BuildForm:
 
 def carried(index: Index, resolution: Resolution, target: str) -> dict[str, str]:
     """The toolkit and libraries that a build brings, inside it or as packages: component to the one that brings it."""
-    from toolmatrix.solve.stipulations import inside
+    from toolmatrix.solve.demand import inside
 
     components = index.header["components"]
     chosen = resolution.chosen(target)

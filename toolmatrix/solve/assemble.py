@@ -349,9 +349,9 @@ class Assembly(Reachable):
         self.domains = candidate_domains(self)
         stated = [*_of_request(self), *withdrawal_statements(self), *_of_facts(self, silent=silent)]
         if request.stipulations:
-            from toolmatrix.solve import stipulations
+            from toolmatrix.solve import demand
 
-            stated += stipulations.statements(self)
+            stated += demand.statements(self)
         self._set_statements(stated)
         self.set_apart: tuple[Statement, ...] = ()
         self._row_groups: dict[str, list[TestedRowGroup]] = {}

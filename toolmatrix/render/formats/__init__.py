@@ -12,7 +12,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
-from toolmatrix.render import marker
+from toolmatrix.render import common
 
 if TYPE_CHECKING:
     from toolmatrix.render.model import Format, Job
@@ -32,7 +32,7 @@ def known() -> Mapping[str, Format]:
 def files(job: Job, names: Iterable[str]) -> dict[str, str]:
     """The texts of some formats by path, each with the digest of itself."""
     return {
-        path: marker.signed(text)
+        path: common.signed(text)
         for name in names
         for path, text in known()[name].files(job).items()
     }

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from toolmatrix.errors import RenderError
-from toolmatrix.render import common, outside, quote
+from toolmatrix.render import common, mirrors, quote
 from toolmatrix.render.model import ImagePlan, Job
 
 SUMMARY = "compiler flags as Bazel configurations, for images that have any"
@@ -40,7 +40,7 @@ def _lines(image: ImagePlan) -> Iterator[str]:
     bazel = image.locked.components.get("bazel")
     options = ["action_env"]
     # An option that a Bazel does not know ends every command: where none was resolved it may be an old one.
-    if bazel and outside.bazel(_HOST_ENV, bazel.version):
+    if bazel and mirrors.bazel(_HOST_ENV, bazel.version):
         options.append(_HOST_ENV)
     for name, text in sorted(image.locked.flags.env.items()):
         for option in options:

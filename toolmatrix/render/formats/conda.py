@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolmatrix.render import common, outside, quote
+from toolmatrix.render import common, mirrors, quote
 from toolmatrix.render.model import ImagePlan, Job
 
 SUMMARY = "a conda environment for each image with Python"
@@ -21,7 +21,7 @@ def files(job: Job) -> dict[str, str]:
         common.file_name(image, ".environment.yml"): common.as_yaml(
             (
                 *common.lines(job),
-                *outside.notes(outside.conda(image.locked)),
+                *mirrors.notes(mirrors.conda(image.locked)),
                 *common.absent(image),
                 "",
                 f"conda env create --file {image.name}.environment.yml",
@@ -49,6 +49,6 @@ def _environment(image: ImagePlan) -> dict[str, object]:
 
 def packages(image: ImagePlan) -> Iterator[tuple[str, str]]:
     """The packages of conda-forge with their releases, "" for the installer, which is in no answer."""
-    for name, version, packaged in outside.conda(image.locked):
+    for name, version, packaged in mirrors.conda(image.locked):
         for package in packaged.packages if not image.locked.components[name].inside else ():
             yield package, "" if package == _INSTALLER else str(quote.plain("release", version))

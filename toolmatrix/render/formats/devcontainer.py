@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from toolmatrix.render import dockerfile, marker, quote
+from toolmatrix.render import common, dockerfile, quote
 from toolmatrix.render.model import ImagePlan, Job
 
 SUMMARY = "a dev container for each image"
@@ -41,7 +41,7 @@ def _container(job: Job, image: ImagePlan) -> dict[str, object]:
         },
         "remoteUser": USER,
         "customizations": {
-            "toolmatrix": {"lock": str(quote.plain("digest", job.digest)), "file": marker.BLANK}
+            "toolmatrix": {"lock": str(quote.plain("digest", job.digest)), "file": common.BLANK}
         },
     }
     if image.locked.accelerator != "none":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from toolmatrix.recipes.model import APT
-from toolmatrix.render import common, dockerfile, marker, python_packages, quote
+from toolmatrix.render import common, dockerfile, pinning, quote
 from toolmatrix.render.formats import apptainer
 from toolmatrix.render.model import ImagePlan, Job
 
@@ -35,7 +35,7 @@ def _feature(job: Job, image: ImagePlan) -> dict[str, str]:
         "devcontainer-feature.json": json.dumps(_metadata(job, image, env), indent=2) + "\n",
         "install.sh": apptainer.HADOLINT.sub("", script),
         dockerfile.check_name(image): dockerfile.check(job, image),
-        **python_packages.requirements_files(image),
+        **pinning.requirements_files(image),
     }
 
 
@@ -57,6 +57,6 @@ def _metadata(job: Job, image: ImagePlan, env: dict[str, str]) -> dict[str, obje
         "description": f"For {quote.plain('reference', image.from_)} on {quote.plain('path', image.locked.platform)}.",
         **({"containerEnv": environment} if environment else {}),
         "customizations": {
-            "toolmatrix": {"lock": str(quote.plain("digest", job.digest)), "file": marker.BLANK}
+            "toolmatrix": {"lock": str(quote.plain("digest", job.digest)), "file": common.BLANK}
         },
     }

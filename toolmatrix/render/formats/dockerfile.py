@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.render import dockerfile, python_packages
+from toolmatrix.render import dockerfile, pinning
 from toolmatrix.render.model import Job
 
 SUMMARY = "a Dockerfile for each image, and the check inside it"
@@ -14,5 +14,5 @@ def files(job: Job) -> dict[str, str]:
     for image in job.images:
         texts[dockerfile.name(image)] = dockerfile.text(job, image)
         texts[dockerfile.check_name(image)] = dockerfile.check(job, image)
-        texts |= python_packages.requirements_files(image, job.choices.fetched)
+        texts |= pinning.requirements_files(image, job.choices.fetched)
     return texts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.render import common, dockerfile, python_packages, quote
+from toolmatrix.render import common, dockerfile, pinning, quote
 from toolmatrix.render.model import Job
 
 SUMMARY = "the files that a build sends to the builder"
@@ -12,7 +12,7 @@ LOCK = "toolmatrix.lock"
 def files(job: Job) -> dict[str, str]:
     """The file `.dockerignore`; raises RenderError for a name that is no plain path."""
     sent = [LOCK, *(quote.plain("path", dockerfile.check_name(image)) for image in job.images)]
-    sent += [python_packages.requirements_name(image) for image in job.images if image.closure]
+    sent += [pinning.requirements_name(image) for image in job.images if image.closure]
     sent += [quote.plain("path", job.choices.fetched)] if job.choices.fetched else []
     about = ("Only what the Dockerfiles copy is sent to the builder.", "", *common.lines(job))
     return {".dockerignore": common.comment(about) + "*\n" + "".join(f"!{path}\n" for path in sent)}

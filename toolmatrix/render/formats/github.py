@@ -6,7 +6,7 @@ No script or expression contains a value of the lock: jobs read names from their
 
 from __future__ import annotations
 
-from toolmatrix.render import common, outside
+from toolmatrix.render import common, mirrors
 from toolmatrix.render.model import Job
 
 SUMMARY = "a GitHub Actions workflow with a job for each image"
@@ -45,7 +45,7 @@ def _workflow(job: Job) -> dict[str, object]:
     cells = [
         {
             "image": name,
-            "runner": outside.runner("github", image.locked.platform),
+            "runner": mirrors.runner("github", image.locked.platform),
             # The machine as Docker calls it: `linux/arm64`.
             "own": f"TOOLMATRIX_RUNNER_{image.locked.platform.split('/')[1].upper()}",
         }
@@ -115,7 +115,7 @@ def _steps() -> list[dict[str, object]]:
 
 def _uses(name: str) -> str:
     # The owner of an action can move a tag to another commit.
-    action = outside.action(name)
+    action = mirrors.action(name)
     return f"{action.uses}@{action.commit}"
 
 
@@ -123,5 +123,5 @@ def _tagged(text: str) -> str:
     # PyYAML writes no comments, and people know the commits by their tags.
     for name in ("checkout", "buildx"):
         used = _uses(name)
-        text = text.replace(f"{used}\n", f"{used} # {outside.action(name).tag}\n")
+        text = text.replace(f"{used}\n", f"{used} # {mirrors.action(name).tag}\n")
     return text

@@ -5,7 +5,7 @@ Docker's engine runs as a service beside the job, with TLS (GitLab, use Docker t
 
 from __future__ import annotations
 
-from toolmatrix.render import common, outside
+from toolmatrix.render import common, mirrors
 from toolmatrix.render.model import Job
 
 SUMMARY = "a GitLab child pipeline with a job for each image"
@@ -37,9 +37,9 @@ def files(job: Job) -> dict[str, str]:
 
 
 def _pipeline(job: Job) -> dict[str, object]:
-    cli, service = outside.engine()
+    cli, service = mirrors.engine()
     cells = [
-        {"IMAGE": name, "RUNNER": outside.runner("gitlab", image.locked.platform)}
+        {"IMAGE": name, "RUNNER": mirrors.runner("gitlab", image.locked.platform)}
         for name, image in common.targets(job).items()
     ]
     return {

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING
 
-from toolmatrix.render import common, dockerfile, outside, quote
+from toolmatrix.render import common, dockerfile, mirrors, quote
 
 if TYPE_CHECKING:
+    from toolmatrix.render.mirrors import Devices
     from toolmatrix.render.model import ImagePlan, Job
-    from toolmatrix.render.outside import Devices
 
     Expressions = list[dict[str, object]]
 
@@ -39,7 +39,7 @@ def files(job: Job) -> dict[str, str]:
 
 def _about(image: ImagePlan) -> Iterator[str]:
     yield "The image is the one of the bake file; add a registry with `images` of kustomize."
-    devices = outside.devices(image.locked.accelerator)
+    devices = mirrors.devices(image.locked.accelerator)
     if devices and not devices.driver:
         yield "No label has the release of the driver. The group IDs of /dev/kfd and /dev/dri depend on the node:"
         yield "list them in supplementalGroups."
@@ -61,7 +61,7 @@ def _job(job: Job, image: ImagePlan) -> dict[str, object]:
 
 
 def _pod(job: Job, image: ImagePlan) -> dict[str, object]:
-    devices = outside.devices(image.locked.accelerator)
+    devices = mirrors.devices(image.locked.accelerator)
     terms = list(_terms(image, devices)) if devices else []
     system, _, machine = str(quote.plain("path", image.locked.platform)).partition("/")
     wanted = {"nodeSelectorTerms": [{"matchExpressions": expressions} for expressions in terms]}

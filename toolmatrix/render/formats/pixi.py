@@ -5,7 +5,7 @@ Which releases the channel has is not known here: where one is missing, pixi say
 
 from __future__ import annotations
 
-from toolmatrix.render import common, outside, quote
+from toolmatrix.render import common, mirrors, quote
 from toolmatrix.render.formats import conda, uv
 from toolmatrix.render.model import ImagePlan, Job
 
@@ -18,7 +18,7 @@ def files(job: Job) -> dict[str, str]:
         f"pixi/{common.file_name(image, '/pixi.toml')}": common.as_toml(
             (
                 *common.lines(job),
-                *outside.notes(outside.conda(image.locked)),
+                *mirrors.notes(mirrors.conda(image.locked)),
                 *common.absent(image),
                 "",
                 "pixi install, in the directory of this file",
@@ -38,7 +38,7 @@ def _workspace(image: ImagePlan) -> dict[str, object]:
         "workspace": {
             "name": common.label(image),
             "channels": ["conda-forge"],
-            "platforms": [outside.runner("conda", image.locked.platform)],
+            "platforms": [mirrors.runner("conda", image.locked.platform)],
         },
         # What the driver of the machine runs: from 11 on any toolkit of the same major release.
         **({"system-requirements": {"cuda": major}} if cuda else {}),

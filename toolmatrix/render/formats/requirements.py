@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.render import python_packages
+from toolmatrix.render import pinning
 from toolmatrix.render.model import Job
 
 SUMMARY = "pip requirements with hashes, if the lock has all packages"
@@ -13,5 +13,5 @@ def files(job: Job) -> dict[str, str]:
     return {
         path: text
         for image in job.images
-        for path, text in python_packages.requirements_files(image, job.choices.fetched).items()
+        for path, text in pinning.requirements_files(image, job.choices.fetched).items()
     }

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from toolmatrix.lock.model import COMPILERS, LockedTarget
-from toolmatrix.render import common, outside, quote
+from toolmatrix.render import common, mirrors, quote
 from toolmatrix.render.model import ImagePlan, Job
 
 SUMMARY = "a Spack environment for each image"
@@ -42,7 +42,7 @@ def files(job: Job) -> dict[str, str]:
 def _specs(image: ImagePlan) -> Iterator[str]:
     locked = image.locked
     compiler = next((name for name in COMPILERS if name in locked.components), "")
-    for name, release, packaged in outside.spack(locked):
+    for name, release, packaged in mirrors.spack(locked):
         # What is a floor, such as a driver, belongs to the machine and is not installed.
         if not packaged.package or locked.components[name].floor:
             continue
@@ -68,6 +68,6 @@ def _gpu(locked: LockedTarget, known: Sequence[str]) -> Iterator[str]:
 
 
 def _notes(locked: LockedTarget) -> Iterator[str]:
-    yield from outside.notes(outside.spack(locked))
+    yield from mirrors.notes(mirrors.spack(locked))
     if locked.accelerator != "none" and not locked.archs:
         yield "no arch was requested, and GPU packages of Spack need one: set it with `--arch`"
