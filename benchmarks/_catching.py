@@ -18,7 +18,7 @@ from _measure import Spread, spread
 from resolve import tell
 
 from tests.engine import bases, mutations
-from toolmatrix.lock import lock_file
+from toolmatrix.lockfile import lock_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from toolmatrix.stages import Log, parse_log
+from toolmatrix.compilation import Log, parse_log
 
 
 def once(path: Path) -> Log:

@@ -20,12 +20,12 @@ from _measure import spread
 from toolmatrix import __version__
 from toolmatrix.errors import NoImage
 from toolmatrix.facts.store import open_index
-from toolmatrix.lock import lock_file
-from toolmatrix.lock import model as locks
-from toolmatrix.lock.model import DEFAULT, Lock
+from toolmatrix.lockfile import lock_file
+from toolmatrix.lockfile import model as locks
+from toolmatrix.lockfile.model import DEFAULT, Lock
 from toolmatrix.recipes import read as recipes
-from toolmatrix.render import dockerfile, formats, make
-from toolmatrix.render.model import Choices
+from toolmatrix.rendering import dockerfile, formats, make
+from toolmatrix.rendering.model import Choices
 from toolmatrix.report import answer
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine.conflict import combinations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.render.model import Job
+    from toolmatrix.rendering.model import Job
 
 QUESTION = ("cuda", "gcc", "python", "base-image==nvidia/cuda:*", "--target=x86")
 VARIED = ("base-image", "gcc", "python")

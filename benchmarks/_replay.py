@@ -6,11 +6,11 @@ import json
 import shutil
 import sys
 
-from toolmatrix.stages import parse
-from toolmatrix.stages.cost import from_run
-from toolmatrix.stages.drivers.dry_run import dry_run
-from toolmatrix.stages.execute import run
-from toolmatrix.stages.replay import replay
+from toolmatrix.compilation import parse
+from toolmatrix.compilation.cost import from_run
+from toolmatrix.compilation.drivers.dry_run import dry_run
+from toolmatrix.compilation.execute import run
+from toolmatrix.compilation.replay import replay
 
 
 def main() -> None:

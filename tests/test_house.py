@@ -44,9 +44,9 @@ FLOORS = (
     {"cli"},
     {"command"},
     {"api"},
-    {"render", "judge", "report", "harvest"},
+    {"rendering", "judging", "report", "harvest"},
     {"logs", "request"},
-    {"solve", "stages", "inventory", "lock", "recipes"},
+    {"solve", "compilation", "inventory", "lockfile", "recipes"},
     {"facts", "images", "manifests"},
     {"codes"},
     {"document_store", "http", "opener", "resources", "finding", "lines", "outputs", "pack", "toml"}
@@ -77,7 +77,7 @@ IDIOMS = re.compile(
 NOT_A_COMPONENT = {
     ("toolmatrix/__init__.py", "0.3.0"): "the package's own version",
     ("toolmatrix/report/annotations.py", "2.1.0"): "the version of SARIF",
-    ("toolmatrix/render/formats/cyclonedx.py", "1.6"): "the version of CycloneDX",
+    ("toolmatrix/rendering/formats/cyclonedx.py", "1.6"): "the version of CycloneDX",
 }
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stages import corpus
+from toolmatrix.compilation import Plan, parse_log
 from toolmatrix.lines import strip_prefixes
-from toolmatrix.stages import Plan, parse_log
 
 PREFIXES = [
     "2026-11-20T10:00:00.1234567Z ",

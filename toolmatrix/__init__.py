@@ -5,13 +5,10 @@
 
 from __future__ import annotations
 
-import sys
-
 __version__ = "0.3.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import ModuleType
     from typing import Any
 
     from toolmatrix.api.requests import open_matrix as open_matrix
@@ -40,8 +37,6 @@ if TYPE_CHECKING:
     from toolmatrix.commands.validate import validate as validate
     from toolmatrix.commands.what import what as what
     from toolmatrix.commands.why_not import why_not as why_not
-else:
-    ModuleType = type(sys)
 
 _FUNCTIONS = {
     "resolve": "toolmatrix.commands.resolve",
@@ -92,22 +87,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_FUNCTIONS})
-
-
-class _CallablePackage(ModuleType):
-    """A subpackage with the name of a function, callable as that function."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return __getattr__(self.__name__.rpartition(".")[2])(*args, **kwargs)
-
-
-class _PackageModule(ModuleType):
-    # Importing `toolmatrix.lock` replaces the function `lock` by that package: make it both.
-    def __setattr__(self, name: str, value: object) -> None:
-        if name in _FUNCTIONS and type(value) is ModuleType:
-            value.__class__ = _CallablePackage
-        super().__setattr__(name, value)
-
-
-# PEP 562 gives a module `__getattr__` but no `__setattr__`: its class is replaced instead.
-sys.modules[__name__].__class__ = _PackageModule

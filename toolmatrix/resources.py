@@ -100,17 +100,17 @@ def porting_path() -> str:
 
 def flags_path() -> str:
     """The meanings of words of a dry run."""
-    return os.path.join(_PACKAGE, "stages", "flags.yaml")
+    return os.path.join(_PACKAGE, "compilation", "flags.yaml")
 
 
 def stage_steps_path() -> str:
     """What each stage of a driver reads and writes."""
-    return os.path.join(_PACKAGE, "stages", "steps.yaml")
+    return os.path.join(_PACKAGE, "compilation", "steps.yaml")
 
 
 def replay_facts_path() -> str:
     """What releases of a driver changed in files that it writes by itself."""
-    return os.path.join(_PACKAGE, "stages", "replay.yaml")
+    return os.path.join(_PACKAGE, "compilation", "replay.yaml")
 
 
 def registries_path() -> str:
@@ -120,7 +120,7 @@ def registries_path() -> str:
 
 def outside_path() -> str:
     """The names that CI services and package channels have for the things in rendered files."""
-    return os.path.join(_PACKAGE, "render", "outside.yaml")
+    return os.path.join(_PACKAGE, "rendering", "outside.yaml")
 
 
 def manifest_names_path() -> str:

@@ -14,7 +14,7 @@ from toolmatrix.command import COMMANDS, all_options, every_format, meanings
 from toolmatrix.commands.help import flags, meaning, sections, usage
 from toolmatrix.facts import pieces
 from toolmatrix.harvest.families import families
-from toolmatrix.render import formats
+from toolmatrix.rendering import formats
 from toolmatrix.report.rules import load_rules
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.wording import plural

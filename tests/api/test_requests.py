@@ -255,8 +255,8 @@ def test_importing_the_package_imports_nothing_of_it() -> None:
         "import sys, toolmatrix\n"
         "assert [name for name in sys.modules if name.startswith('toolmatrix.')] == []\n"
         "assert {'resolve', 'lock', 'stages'} <= {*toolmatrix.__all__} & {*dir(toolmatrix)}\n"
-        "import toolmatrix.lock.lock_file, toolmatrix.stages\n"
-        "assert toolmatrix.lock.lock_file.read and callable(toolmatrix.lock)\n"
+        "import toolmatrix.lockfile.lock_file, toolmatrix.stages\n"
+        "assert toolmatrix.lockfile.lock_file.read and callable(toolmatrix.lock)\n"
         "assert callable(toolmatrix.stages)\n"
         "toolmatrix.no_such\n"
     )

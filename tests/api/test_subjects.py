@@ -13,7 +13,7 @@ from tests.cli.test_stdin import OURS
 from tests.cli.test_validate import BAD, DOUBTFUL, GOOD, LOCK
 from toolmatrix.cli.main import main
 from toolmatrix.errors import LockError, NothingMatched, UsageError
-from toolmatrix.lock import lock_file
+from toolmatrix.lockfile import lock_file
 
 if TYPE_CHECKING:
     from pathlib import Path

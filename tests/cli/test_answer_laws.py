@@ -22,7 +22,7 @@ from packaging.version import Version
 from tests import matrix
 from tests.amount import some
 from toolmatrix.finding import InstallMethod
-from toolmatrix.judge import sweep
+from toolmatrix.judging import sweep
 from toolmatrix.report import answer, variants
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.read import read

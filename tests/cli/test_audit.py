@@ -14,7 +14,7 @@ from tests.golden import assert_golden
 from tests.harvest.shop import stock, wheel
 from tests.images import hostile
 from toolmatrix import resources
-from toolmatrix.judge import sweep
+from toolmatrix.judging import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.test_build import NO_BUILDX, calls, engine, refused
 from tests.cli.test_documents import validated
-from toolmatrix.lock import lock_file
+from toolmatrix.lockfile import lock_file
 
 if TYPE_CHECKING:
     from pathlib import Path

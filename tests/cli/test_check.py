@@ -321,7 +321,7 @@ def test_progress_is_for_those_who_wait(
 def test_processes_find_what_one_finds(
     cli: Cli, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from toolmatrix.judge import sweep
+    from toolmatrix.judging import sweep
 
     alone = cli("check", "--matrix", broken, "--json")
     monkeypatch.setattr(checks, "_WORTHWHILE", 1)
@@ -335,7 +335,7 @@ def test_processes_find_what_one_finds(
 def test_a_lost_process_is_made_up_for(
     cli: Cli, broken: str, monkeypatch: pytest.MonkeyPatch, lost: signal.Signals
 ) -> None:
-    from toolmatrix.judge import sweep
+    from toolmatrix.judging import sweep
 
     alone = cli("check", "--matrix", broken, "--json")
     here, judge = os.getpid(), sweep.judge_release

@@ -12,7 +12,7 @@ from toolmatrix import resources
 from toolmatrix.codes import matrix, plans
 from toolmatrix.errors import Position
 from toolmatrix.finding import Finding
-from toolmatrix.judge import lints
+from toolmatrix.judging import lints
 from toolmatrix.report import findings
 from toolmatrix.report.rules import load_rules
 from toolmatrix.report.terminal import Terminal

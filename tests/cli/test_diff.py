@@ -181,7 +181,7 @@ def test_a_lock_that_is_none_is_refused(diff: Cli, here: Path) -> None:
 
 def test_facts_that_the_matrix_lacks_are_told_by_nothing(diff: Cli, here: Path, cli: Cli) -> None:
     """A lock of another matrix: values still compare, reasons are left out."""
-    from toolmatrix.lock import lock_file
+    from toolmatrix.lockfile import lock_file
 
     lock = lock_file.read(str(here / "new.lock"))
     default = lock.environments["default"]

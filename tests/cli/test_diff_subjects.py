@@ -14,8 +14,8 @@ from tests.inventory import machines
 from tests.judge.test_images import ARM
 from toolmatrix.cli.main import main
 from toolmatrix.inventory import host
-from toolmatrix.lock import lock_file
-from toolmatrix.lock.model import (
+from toolmatrix.lockfile import lock_file
+from toolmatrix.lockfile.model import (
     Lock,
     LockedComponent,
     LockedEnvironment,

@@ -10,9 +10,9 @@ from tests.cli.test_documents import validated
 from tests.inventory.machines import Captured
 from tests.judge.test_machine import FILES, OUTPUTS, X86, changed
 from toolmatrix.inventory import host
-from toolmatrix.judge.machine import CHECKS
-from toolmatrix.lock import lock_file
-from toolmatrix.lock.model import Lock, LockedEnvironment
+from toolmatrix.judging.machine import CHECKS
+from toolmatrix.lockfile import lock_file
+from toolmatrix.lockfile.model import Lock, LockedEnvironment
 
 if TYPE_CHECKING:
     from pathlib import Path

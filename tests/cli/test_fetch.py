@@ -22,9 +22,9 @@ from tests.images.hostile import Reply
 from toolmatrix.api import driver_wheels
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.commands.fetch import fetch
+from toolmatrix.compilation.drivers import installed
 from toolmatrix.errors import IndexFailed
-from toolmatrix.lock import lock_file
-from toolmatrix.stages.drivers import installed
+from toolmatrix.lockfile import lock_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,14 +13,14 @@ import pytest
 
 from tests.cli.test_documents import validated
 from tests.golden import assert_golden
-from toolmatrix.lock import lock_file
+from toolmatrix.lockfile import lock_file
 from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.cli.conftest import Cli, Outcome
-    from toolmatrix.lock.model import Lock
+    from toolmatrix.lockfile.model import Lock
 
 if sys.version_info >= (3, 11):
     import tomllib

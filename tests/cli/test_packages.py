@@ -15,7 +15,7 @@ from tests.images import hostile
 from toolmatrix.api import packages
 from toolmatrix.api.locks import Locked
 from toolmatrix.commands.lock import lock
-from toolmatrix.lock import lock_file
+from toolmatrix.lockfile import lock_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Cli
     from tests.images.hostile import Server
-    from toolmatrix.lock.model import LockedClosure
+    from toolmatrix.lockfile.model import LockedClosure
 
 pytestmark = pytest.mark.process
 

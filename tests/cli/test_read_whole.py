@@ -9,7 +9,7 @@ import pytest
 from tests import matrix
 from toolmatrix.api.checks import load_matrix
 from toolmatrix.harvest import families
-from toolmatrix.judge import audit
+from toolmatrix.judging import audit
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli

@@ -12,10 +12,10 @@ from tests.render.jobs import FIXTURES
 from toolmatrix.cli.main import main
 from toolmatrix.command import COMMANDS
 from toolmatrix.errors import OutputError
-from toolmatrix.lock import lock_file
+from toolmatrix.lockfile import lock_file
 from toolmatrix.outputs import replace_files
-from toolmatrix.render import formats
-from toolmatrix.render.pinning import PINNED_BY
+from toolmatrix.rendering import formats
+from toolmatrix.rendering.pinning import PINNED_BY
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,7 +21,7 @@ from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.commands import _renders as renders
 from toolmatrix.commands._renders import REFUSED, RENDERED, RenderQuestion
 from toolmatrix.errors import RecipeError, ToolmatrixError
-from toolmatrix.lock.model import DEFAULT
+from toolmatrix.lockfile.model import DEFAULT
 from toolmatrix.request import recipes
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.read import read

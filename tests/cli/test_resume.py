@@ -148,7 +148,7 @@ def test_what_was_asked_and_by_whom_counts(
     archive(here / "x", GOOD)
     assert judged(real, here, "x") == ("yes", 1)
     assert judged(real, here, "x", "--expect", "arch==arm64") == ("no", 2)
-    monkeypatch.setattr("toolmatrix.judge.pool.__version__", "0.0.0")
+    monkeypatch.setattr("toolmatrix.judging.pool.__version__", "0.0.0")
     assert judged(real, here, "x") == ("yes", 3)
 
 

@@ -21,8 +21,8 @@ from tests.stages.corpus import cases, members
 from tests.stages.real import program
 from toolmatrix.cli.main import READER_GONE, main
 from toolmatrix.cli.parser import parse
+from toolmatrix.compilation import log_file
 from toolmatrix.resources import schema_path
-from toolmatrix.stages import log_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,10 +16,10 @@ from tests.cli.test_documents import validated
 from tests.stages import real as tools
 from tests.stages.test_driver import fake
 from toolmatrix.api.locks import Locked
+from toolmatrix.compilation.drivers import installed
 from toolmatrix.facts import lookups
-from toolmatrix.judge import stage_facts
+from toolmatrix.judging import stage_facts
 from toolmatrix.request import compiles
-from toolmatrix.stages.drivers import installed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

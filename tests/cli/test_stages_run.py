@@ -14,7 +14,7 @@ import pytest
 from tests.cli.test_documents import validated
 from tests.stages import real as tools
 from tests.stages.corpus import members
-from toolmatrix.stages.drivers.dry_run import arch_flags
+from toolmatrix.compilation.drivers.dry_run import arch_flags
 
 if TYPE_CHECKING:
     from pathlib import Path

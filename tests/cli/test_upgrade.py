@@ -11,7 +11,7 @@ import pytest
 from tests.amount import sampled
 from tests.cli.test_documents import validated
 from tests.cli.transcript import check, check_without
-from toolmatrix.lock import lock_file
+from toolmatrix.lockfile import lock_file
 
 if TYPE_CHECKING:
     from pathlib import Path

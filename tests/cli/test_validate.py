@@ -16,10 +16,10 @@ from tests.images import images as image_files
 from tests.judge.test_images import ARM, good, seen, with_component, with_feature
 from toolmatrix.inventory import subjects
 from toolmatrix.inventory.model import LOCK as LOCK_INSIDE
-from toolmatrix.judge.expectations import DIGEST
-from toolmatrix.lock import lock_file
-from toolmatrix.lock.model import Lock, LockedComponent, LockedEnvironment, LockedFlags
-from toolmatrix.render.dockerfile import FOLDER
+from toolmatrix.judging.expectations import DIGEST
+from toolmatrix.lockfile import lock_file
+from toolmatrix.lockfile.model import Lock, LockedComponent, LockedEnvironment, LockedFlags
+from toolmatrix.rendering.dockerfile import FOLDER
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.test_documents import validated
 from tests.cli.test_validate import GOOD, LOCK, save
 from tests.judge.test_images import seen, with_feature
-from toolmatrix.lock import lock_file
+from toolmatrix.lockfile import lock_file
 
 if TYPE_CHECKING:
     from pathlib import Path

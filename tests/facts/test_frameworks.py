@@ -11,7 +11,7 @@ from tests import matrix
 from toolmatrix.api.answers import Resolved
 from toolmatrix.facts.versions import Scale
 from toolmatrix.finding import InstallMethod
-from toolmatrix.judge import sweep
+from toolmatrix.judging import sweep
 from toolmatrix.solve.resolve import possible
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ from tests.inventory import test_offload, test_subject_lists
 from tests.logs import captured as logs
 from toolmatrix.api import requests
 from toolmatrix.commands import diagnose
+from toolmatrix.compilation import parse_log
 from toolmatrix.document_store import DocumentStore
 from toolmatrix.errors import ManifestError, SubjectError, UsageError
 from toolmatrix.finding import VERDICTS, Judged, Verdict
@@ -34,14 +35,13 @@ from toolmatrix.images.limits import Budget
 from toolmatrix.images.streams import Section
 from toolmatrix.inventory import elf, layers, rpm, subjects
 from toolmatrix.inventory.observe import Look, observe
-from toolmatrix.judge import validation
+from toolmatrix.judging import validation
 from toolmatrix.logs import log, signatures
 from toolmatrix.manifests import files, read
 from toolmatrix.report import verdicts
 from toolmatrix.report.annotations import sarif
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.resources import load_yaml
-from toolmatrix.stages import parse_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

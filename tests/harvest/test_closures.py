@@ -14,7 +14,7 @@ from toolmatrix.errors import Unresolved
 from toolmatrix.harvest.closures import closure
 from toolmatrix.harvest.resolver import Uv
 from toolmatrix.harvest.transport import Session
-from toolmatrix.lock.model import LockedClosure, LockedPackage, PackageQuestion
+from toolmatrix.lockfile.model import LockedClosure, LockedPackage, PackageQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

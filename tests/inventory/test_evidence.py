@@ -19,8 +19,8 @@ from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import secrets
 from toolmatrix.inventory.model import Inventory, Seen, Skipped
 from toolmatrix.inventory.observe import observe
-from toolmatrix.judge import images
-from toolmatrix.judge.expectations import parse_expectation
+from toolmatrix.judging import images
+from toolmatrix.judging.expectations import parse_expectation
 
 if TYPE_CHECKING:
     import tarfile

@@ -20,8 +20,8 @@ from toolmatrix.facts.store import open_index
 from toolmatrix.finding import FAIL, PASS, UNKNOWN
 from toolmatrix.inventory import elf
 from toolmatrix.inventory.elf import Elf
-from toolmatrix.judge import images
-from toolmatrix.judge.expectations import parse_expectation
+from toolmatrix.judging import images
+from toolmatrix.judging.expectations import parse_expectation
 
 if TYPE_CHECKING:
     import tarfile

@@ -9,7 +9,7 @@ import pytest
 from tests.judge import small
 from toolmatrix.facts.load import load
 from toolmatrix.facts.store import open_index
-from toolmatrix.judge import sweep
+from toolmatrix.judging import sweep
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:

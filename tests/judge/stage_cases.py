@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tests import matrix
 from tests.stages import corpus
-from toolmatrix.judge import stages
-from toolmatrix.stages import model, parse_log
-from toolmatrix.stages.model import Diagnostic, Plan, Stage
+from toolmatrix.compilation import model, parse_log
+from toolmatrix.compilation.model import Diagnostic, Plan, Stage
+from toolmatrix.judging import stages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.judge import small
 from toolmatrix.finding import InstallMethod
-from toolmatrix.judge import sweep
+from toolmatrix.judging import sweep
 from toolmatrix.solve.request import Request
 
 if TYPE_CHECKING:

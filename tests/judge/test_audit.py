@@ -12,8 +12,8 @@ from toolmatrix.codes import matrix as codes
 from toolmatrix.errors import MatrixError
 from toolmatrix.facts import load
 from toolmatrix.facts.store import open_index
-from toolmatrix.judge import audit, sweep
-from toolmatrix.judge.audit import FamilyCoverage, family_coverage, harvested_releases
+from toolmatrix.judging import audit, sweep
+from toolmatrix.judging.audit import FamilyCoverage, family_coverage, harvested_releases
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,9 +25,9 @@ from toolmatrix.inventory.model import (
     Skipped,
     Soname,
 )
-from toolmatrix.judge import comparison, validation
-from toolmatrix.judge.comparison import compare
-from toolmatrix.lock.model import LockedComponent, LockedFlags
+from toolmatrix.judging import comparison, validation
+from toolmatrix.judging.comparison import compare
+from toolmatrix.lockfile.model import LockedComponent, LockedFlags
 from toolmatrix.resources import porting_path, schema_path
 
 BOOK = comparison.load()

@@ -9,7 +9,7 @@ import pytest
 from tests.judge import small
 from toolmatrix.facts import load
 from toolmatrix.facts.store import open_index
-from toolmatrix.judge import audit
+from toolmatrix.judging import audit
 
 if TYPE_CHECKING:
     from pathlib import Path

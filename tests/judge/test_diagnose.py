@@ -9,7 +9,7 @@ import pytest
 
 from tests.logs import captured as logs
 from toolmatrix.facts.store import open_index
-from toolmatrix.judge.diagnose import diagnose
+from toolmatrix.judging.diagnose import diagnose
 from toolmatrix.logs import log, signatures
 from toolmatrix.logs.log import Fix
 from toolmatrix.report.rules import load_rules

@@ -10,7 +10,7 @@ import pytest
 from tests.judge import small
 from toolmatrix.facts.records import ClaimRecord, ReleaseRecord
 from toolmatrix.finding import InstallMethod
-from toolmatrix.judge import sweep as doubts_of
+from toolmatrix.judging import sweep as doubts_of
 from toolmatrix.solve.resolve import Choice, Cite
 
 if TYPE_CHECKING:

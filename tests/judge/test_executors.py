@@ -32,10 +32,10 @@ from toolmatrix.commands.harvest import Harvested, harvest
 from toolmatrix.errors import BoundExceeded, NothingMatched, ToolMissing, UsageError
 from toolmatrix.facts.store import open_index
 from toolmatrix.inventory.layers import LayerStore
-from toolmatrix.judge import executors, sweep, validation
-from toolmatrix.judge.executors import ExecutorPool, reopened
-from toolmatrix.judge.pool import Pool, WorkBounds, WorkResult
-from toolmatrix.judge.validation import Baseline, Validator, expectations_of
+from toolmatrix.judging import executors, sweep, validation
+from toolmatrix.judging.executors import ExecutorPool, reopened
+from toolmatrix.judging.pool import Pool, WorkBounds, WorkResult
+from toolmatrix.judging.validation import Baseline, Validator, expectations_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.judge import small
-from toolmatrix.judge import lints
+from toolmatrix.judging import lints
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,9 +13,9 @@ from toolmatrix.errors import UsageError
 from toolmatrix.facts.store import open_index
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict, outcome
 from toolmatrix.inventory.model import DEFAULT_PLACE, Inventory, Seen, Skipped, Soname
-from toolmatrix.judge import expectations, images
-from toolmatrix.judge.expectations import BASE, COMPONENTS, DIGEST, parse_expectation
-from toolmatrix.lock.model import Backed, LockedComponent, LockedFlags, LockedTarget
+from toolmatrix.judging import expectations, images
+from toolmatrix.judging.expectations import BASE, COMPONENTS, DIGEST, parse_expectation
+from toolmatrix.lockfile.model import Backed, LockedComponent, LockedFlags, LockedTarget
 
 if TYPE_CHECKING:
     from toolmatrix.facts.index import Index

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from toolmatrix.errors import Position
-from toolmatrix.judge import lints
+from toolmatrix.judging import lints
 
 if TYPE_CHECKING:
     from collections.abc import Callable

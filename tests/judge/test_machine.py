@@ -13,12 +13,12 @@ from tests.judge.test_images import ARM
 from toolmatrix.facts.store import open_index
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, WARN, Verdict
 from toolmatrix.inventory import host
-from toolmatrix.judge import machine
-from toolmatrix.lock.model import Backed, LockedComponent, LockedFlags
+from toolmatrix.judging import machine
+from toolmatrix.lockfile.model import Backed, LockedComponent, LockedFlags
 
 if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import LockedTarget
+    from toolmatrix.lockfile.model import LockedTarget
 
 TODAY = date(2026, 12, 1)
 X86_FLAGS = (

@@ -9,8 +9,8 @@ import pytest
 
 from tests import matrix
 from tests.manifests import patches
-from toolmatrix.judge import edits
-from toolmatrix.judge.manifests import judge
+from toolmatrix.judging import edits
+from toolmatrix.judging.manifests import judge
 from toolmatrix.manifests import read
 from toolmatrix.manifests.model import FileText
 from toolmatrix.resources import load_yaml

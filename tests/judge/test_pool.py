@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from toolmatrix.errors import BoundExceeded, ToolmatrixError
-from toolmatrix.judge.pool import Pool, WorkBounds
+from toolmatrix.judging.pool import Pool, WorkBounds
 
 pytestmark = pytest.mark.process
 

@@ -8,7 +8,7 @@ import pytest
 
 from toolmatrix.facts.store import open_index
 from toolmatrix.inventory.model import Inventory, Seen
-from toolmatrix.judge import validation
+from toolmatrix.judging import validation
 from toolmatrix.recipes import fields, read
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.judge.test_images import seen
 from toolmatrix.inventory.model import Inventory
-from toolmatrix.judge.images import debian_package, provider
+from toolmatrix.judging.images import debian_package, provider
 
 
 def of(*managers: str) -> Inventory:

@@ -13,7 +13,7 @@ import yaml
 from tests.logs import captured as logs
 from toolmatrix.api.requests import OpenMatrix, request_context
 from toolmatrix.commands.diagnose import diagnose_log
-from toolmatrix.judge.diagnose import diagnose
+from toolmatrix.judging.diagnose import diagnose
 from toolmatrix.logs import log, signatures
 from toolmatrix.report.terminal import Terminal
 

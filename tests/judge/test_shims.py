@@ -16,8 +16,8 @@ from tests.images.images import link, program
 from tests.inventory.test_observe import dist, seen
 from toolmatrix.facts.store import open_index
 from toolmatrix.finding import PASS, UNKNOWN
-from toolmatrix.judge import images, validation
-from toolmatrix.judge.expectations import parse_expectation
+from toolmatrix.judging import images, validation
+from toolmatrix.judging.expectations import parse_expectation
 
 if TYPE_CHECKING:
     import tarfile

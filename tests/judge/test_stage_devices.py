@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judge.stage_cases import fatbinary, index, judged, made, of_plan, plan
-from toolmatrix.judge import stages
-from toolmatrix.judge.stage_archs import DeviceImage, DevicePart, device_codes
-from toolmatrix.judge.stages import best_image_finding, finding_rank
+from toolmatrix.judging import stages
+from toolmatrix.judging.stage_archs import DeviceImage, DevicePart, device_codes
+from toolmatrix.judging.stages import best_image_finding, finding_rank
 
 NO, UNKNOWN, PTX, CODE = range(4)
 NAMES = index().component("arch").versions

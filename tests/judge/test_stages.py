@@ -6,8 +6,8 @@ import pytest
 
 from tests.judge.stage_cases import codes, fatbinary, index, judged, made, of_plan, plan, plans
 from tests.stages import corpus
-from toolmatrix.judge import stages
-from toolmatrix.judge.stages import LocalMachine
+from toolmatrix.judging import stages
+from toolmatrix.judging.stages import LocalMachine
 from toolmatrix.report.findings import IndexWords
 from toolmatrix.report.rules import load_rules
 

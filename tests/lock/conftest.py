@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolmatrix.lock.model import (
+from toolmatrix.lockfile.model import (
     Backed,
     Lock,
     LockedComponent,

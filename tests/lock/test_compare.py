@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmatrix.lock.model import LockedValue, compare, locks
+from toolmatrix.lockfile.model import LockedValue, compare, locks
 
 if TYPE_CHECKING:
-    from toolmatrix.lock.model import Lock
+    from toolmatrix.lockfile.model import Lock
 
 HELD = st.builds(LockedValue, value=st.sampled_from("ab"), facts=st.sampled_from([(), ("f",)]))
 SIDE = st.dictionaries(st.sampled_from("xyz"), HELD)

@@ -11,13 +11,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolmatrix.errors import LockError
-from toolmatrix.lock import lock_file
+from toolmatrix.lockfile import lock_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from toolmatrix.lock.model import Lock
+    from toolmatrix.lockfile.model import Lock
 
 ANEW = "write it again with `toolmatrix lock`, or restore it from version control"
 

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from tests.golden import VARIABLE
 from toolmatrix import resources
 from toolmatrix.facts.evidence import WORDS
-from toolmatrix.lock import lock_file, model
+from toolmatrix.lockfile import lock_file, model
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -21,8 +21,8 @@ else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
-    from toolmatrix.lock.lock_file import Fields
-    from toolmatrix.lock.model import Lock
+    from toolmatrix.lockfile.lock_file import Fields
+    from toolmatrix.lockfile.model import Lock
 
 PATH = Path(resources.schema_path("lock"))
 KINDS: dict[str, dict[str, Any]] = {

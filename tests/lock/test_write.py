@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolmatrix.facts.evidence import WORDS
-from toolmatrix.lock import lock_file, model
-from toolmatrix.lock.model import (
+from toolmatrix.lockfile import lock_file, model
+from toolmatrix.lockfile.model import (
     Backed,
     Lock,
     LockedClosure,

@@ -12,11 +12,11 @@ import pytest
 from tests.amount import sampled
 from toolmatrix.errors import RecipeError
 from toolmatrix.finding import InstallMethod
-from toolmatrix.judge import sweep
-from toolmatrix.lock.model import environment
+from toolmatrix.judging import sweep
+from toolmatrix.lockfile.model import environment
 from toolmatrix.recipes import fields, model, read
 from toolmatrix.recipes.read import Picker, merged_steps
-from toolmatrix.render import answer as values
+from toolmatrix.rendering import answer as values
 from toolmatrix.report import answer
 from toolmatrix.resources import recipes_root
 from toolmatrix.solve.resolve import possible
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import LockedTarget
+    from toolmatrix.lockfile.model import LockedTarget
     from toolmatrix.recipes.model import Book, BuildStep, Part, Recipe
 
     Answering = Callable[[str, str, str, str], LockedTarget | None]

@@ -10,17 +10,17 @@ from tests.render import parsers
 from tests.render.jobs import index, lock
 from toolmatrix.errors import ToolmatrixError
 from toolmatrix.facts import yamlfile
-from toolmatrix.lock.model import LockedClosure, LockedPackage, PackageQuestion
+from toolmatrix.lockfile.model import LockedClosure, LockedPackage, PackageQuestion
 from toolmatrix.recipes import read
-from toolmatrix.render import formats
+from toolmatrix.rendering import formats
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from toolmatrix.lock.model import Lock
+    from toolmatrix.lockfile.model import Lock
     from toolmatrix.recipes.model import Recipe
-    from toolmatrix.render.model import Job
+    from toolmatrix.rendering.model import Job
 
 TEXTS = (
     "1.0; rm -rf /",

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests import matrix
-from toolmatrix.lock import lock_file
-from toolmatrix.lock import lock_file as locks
+from toolmatrix.lockfile import lock_file
+from toolmatrix.lockfile import lock_file as locks
 from toolmatrix.recipes import read as recipes
-from toolmatrix.render import dockerfile, make
-from toolmatrix.render.model import Choices
+from toolmatrix.rendering import dockerfile, make
+from toolmatrix.rendering.model import Choices
 
 if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import Lock
+    from toolmatrix.lockfile.model import Lock
     from toolmatrix.recipes.model import Book, Recipe
-    from toolmatrix.render.model import Job
+    from toolmatrix.rendering.model import Job
 
 FIXTURES = Path(__file__).parent / "fixtures"
 LOCKS = tuple(sorted(path.stem for path in FIXTURES.glob("*.lock")))

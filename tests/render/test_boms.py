@@ -12,11 +12,11 @@ from packageurl import PackageURL
 
 from tests.render.jobs import LOCKS, job, lock
 from toolmatrix.errors import RenderError
-from toolmatrix.lock.model import LockedComponent, LockedVariant
-from toolmatrix.render.formats import cyclonedx
+from toolmatrix.lockfile.model import LockedComponent, LockedVariant
+from toolmatrix.rendering.formats import cyclonedx
 
 if TYPE_CHECKING:
-    from toolmatrix.render.model import Job
+    from toolmatrix.rendering.model import Job
 
 JOBS = [*((name, "toolchain") for name in LOCKS), ("tensorflow", "tensorflow")]
 CUDA_INDEX = "https://wheels.example.org/whl/cu128"

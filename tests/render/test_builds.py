@@ -18,7 +18,7 @@ from tests.engine import company, docker
 from tests.engine.commands import ROOT, ran
 from toolmatrix.harvest import runs
 from toolmatrix.inventory import elf
-from toolmatrix.lock import lock_file
+from toolmatrix.lockfile import lock_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ import pytest
 from tests.engine import docker
 from tests.engine.commands import ran
 from tests.images import hostile
-from toolmatrix.lock import lock_file
+from toolmatrix.lockfile import lock_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,13 +11,13 @@ import pytest
 
 from tests.render import hostile
 from tests.render.jobs import LOCKS, job, lock
-from toolmatrix.render import formats
-from toolmatrix.render.dockerfile import DIALECTS
+from toolmatrix.rendering import formats
+from toolmatrix.rendering.dockerfile import DIALECTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolmatrix.lock.model import Lock, LockedClosure
+    from toolmatrix.lockfile.model import Lock, LockedClosure
 
 CHECKED = re.compile(r"\.check\.sh$")
 BOUND = re.compile(r"type=bind,source=([^,]+),")

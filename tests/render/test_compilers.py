@@ -11,13 +11,13 @@ import pytest
 from tests.render.jobs import job
 from toolmatrix.cli.main import main
 from toolmatrix.errors import NoImage
-from toolmatrix.lock import lock_file
-from toolmatrix.render import formats
+from toolmatrix.lockfile import lock_file
+from toolmatrix.rendering import formats
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from toolmatrix.lock.model import Lock
+    from toolmatrix.lockfile.model import Lock
 
 REQUESTS = [
     ("toolchain", "python"),

@@ -31,14 +31,14 @@ from tests.render import hostile
 from tests.render.jobs import LOCKS, job, lock
 from toolmatrix import toml
 from toolmatrix.errors import LockError
-from toolmatrix.lock.model import Backed, LockedComponent, LockedVariant
-from toolmatrix.render import formats
+from toolmatrix.lockfile.model import Backed, LockedComponent, LockedVariant
+from toolmatrix.rendering import formats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.images.hostile import Server
-    from toolmatrix.render.model import ImagePlan, Job
+    from toolmatrix.rendering.model import ImagePlan, Job
 
 BESIDE = Path(sys.executable).parent
 NODE = BESIDE.parent / "node/node_modules/.bin"

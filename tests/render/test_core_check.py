@@ -14,14 +14,14 @@ from tests.render.jobs import job, lock
 from tests.render.test_core_make import changed, recipe
 from tests.stages import real
 from tests.stages.corpus import cases, log, members
-from toolmatrix.lock.model import LockedFlags
-from toolmatrix.render import dockerfile, formats
-from toolmatrix.stages.compare import host_compiler
+from toolmatrix.compilation.compare import host_compiler
+from toolmatrix.lockfile.model import LockedFlags
+from toolmatrix.rendering import dockerfile, formats
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from toolmatrix.lock.model import Lock
+    from toolmatrix.lockfile.model import Lock
 
 pytestmark = pytest.mark.process
 

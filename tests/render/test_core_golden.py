@@ -11,8 +11,8 @@ import pytest
 
 from tests.golden import assert_golden
 from tests.render.jobs import LOCKS, job, lock
-from toolmatrix.render import formats
-from toolmatrix.render.dockerfile import DIALECTS
+from toolmatrix.rendering import formats
+from toolmatrix.rendering.dockerfile import DIALECTS
 
 HADOLINT = Path(sys.executable).parent / "hadolint"
 

@@ -10,15 +10,15 @@ import pytest
 from tests.render.jobs import index, job, lock
 from toolmatrix.errors import NoImage, RecipeError, RenderError
 from toolmatrix.facts import yamlfile
-from toolmatrix.lock.model import Backed, LockedComponent, LockedFlags
+from toolmatrix.lockfile.model import Backed, LockedComponent, LockedFlags
 from toolmatrix.recipes import read
-from toolmatrix.render import dockerfile, pinning
-from toolmatrix.render.model import Choices
+from toolmatrix.rendering import dockerfile, pinning
+from toolmatrix.rendering.model import Choices
 
 if TYPE_CHECKING:
-    from toolmatrix.lock.model import Lock, LockedTarget
+    from toolmatrix.lockfile.model import Lock, LockedTarget
     from toolmatrix.recipes.model import Recipe
-    from toolmatrix.render.model import ImagePlan
+    from toolmatrix.rendering.model import ImagePlan
 
 
 def image(name: str, target: str, **choices: Any) -> ImagePlan:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolmatrix.errors import RenderError
-from toolmatrix.render import dockerfile, quote
+from toolmatrix.rendering import dockerfile, quote
 
 if TYPE_CHECKING:
     from pathlib import Path

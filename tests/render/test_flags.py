@@ -16,7 +16,7 @@ from tests import matrix
 from toolmatrix.api import files, locks
 from toolmatrix.commands import _renders as renders
 from toolmatrix.errors import ToolmatrixError
-from toolmatrix.lock.model import DEFAULT
+from toolmatrix.lockfile.model import DEFAULT
 from toolmatrix.recipes import read as recipes
 from toolmatrix.request.fields import Fields, parse_arguments
 from toolmatrix.request.read import read
@@ -24,7 +24,7 @@ from toolmatrix.request.read import read
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolmatrix.lock.model import LockedFlags
+    from toolmatrix.lockfile.model import LockedFlags
 
 ARCHS = ("sm_80", "gfx90a")
 CPUS = {"x86": "haswell", "arm": "neoverse-n1", "amd": "haswell"}

@@ -19,13 +19,13 @@ from tests.golden import assert_golden
 from tests.render import hostile, parsers
 from tests.render.jobs import LOCKS, job, lock
 from toolmatrix.errors import RenderError
-from toolmatrix.lock.model import LockedComponent
-from toolmatrix.render import common, formats, mirrors
+from toolmatrix.lockfile.model import LockedComponent
+from toolmatrix.rendering import common, formats, mirrors
 from toolmatrix.resources import outside_path
 
 if TYPE_CHECKING:
-    from toolmatrix.lock.model import Lock
-    from toolmatrix.render.model import Job
+    from toolmatrix.lockfile.model import Lock
+    from toolmatrix.rendering.model import Job
 
 BESIDE = Path(sys.executable).parent
 AROUND = tuple(name for name in formats.known() if name != "dockerfile")

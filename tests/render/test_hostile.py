@@ -22,18 +22,18 @@ from tests.render import hostile, parsers
 from tests.render.jobs import index, job, lock
 from toolmatrix.errors import RecipeError, RenderError, ToolmatrixError
 from toolmatrix.facts import yamlfile
-from toolmatrix.lock import lock_file
+from toolmatrix.lockfile import lock_file
 from toolmatrix.recipes import read
-from toolmatrix.render import formats, mirrors
-from toolmatrix.render.dockerfile import DIALECTS
-from toolmatrix.render.make import Rules
+from toolmatrix.rendering import formats, mirrors
+from toolmatrix.rendering.dockerfile import DIALECTS
+from toolmatrix.rendering.make import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.render.hostile import Leaf
-    from toolmatrix.render.model import Job
+    from toolmatrix.rendering.model import Job
 
 NAMES = tuple(formats.known())
 TARGET = "arm"

@@ -13,7 +13,7 @@ import pytest
 from tests.amount import sampled
 from toolmatrix.cli.main import main
 from toolmatrix.recipes import read as recipes
-from toolmatrix.render.dockerfile import DIALECTS
+from toolmatrix.rendering.dockerfile import DIALECTS
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 

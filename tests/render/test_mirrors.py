@@ -13,12 +13,12 @@ from tests.render import hostile
 from tests.render.jobs import index, job, lock
 from toolmatrix.api.files import RenderOptions, render_lock, rules
 from toolmatrix.errors import RenderError, UsageError
-from toolmatrix.render import formats, mirrors
+from toolmatrix.rendering import formats, mirrors
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from toolmatrix.render.model import Job
+    from toolmatrix.rendering.model import Job
 
 OLD = ("https://example.org", "https://github.com/", "https://repo.example.org/index")
 MIRRORS = mirrors.parsed(f"{old}=https://mirror.invalid/{n}" for n, old in enumerate(OLD))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from toolmatrix.errors import RenderError
-from toolmatrix.render import quote
+from toolmatrix.rendering import quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable

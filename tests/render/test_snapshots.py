@@ -14,15 +14,15 @@ from tests.images import hostile as servers
 from tests.images.hostile import Reply
 from tests.render.jobs import job, lock
 from toolmatrix.errors import NoImage, UsageError
-from toolmatrix.render import formats, mirrors, pinning
-from toolmatrix.render.dockerfile import DIALECTS
+from toolmatrix.rendering import formats, mirrors, pinning
+from toolmatrix.rendering.dockerfile import DIALECTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from tests.images.hostile import Server
-    from toolmatrix.render.model import Job
+    from toolmatrix.rendering.model import Job
 
 DAY, EARLIER = "20261120T000000Z", "20260301T000000Z"
 LIVE = "http://deb.debian.org/debian/"

@@ -9,13 +9,13 @@ import pytest
 import yaml
 
 from tests.render.jobs import LOCKS, index, job, lock
-from toolmatrix.lock.model import Backed, LockedComponent
-from toolmatrix.render import mirrors
-from toolmatrix.render.formats import spack
+from toolmatrix.lockfile.model import Backed, LockedComponent
+from toolmatrix.rendering import mirrors
+from toolmatrix.rendering.formats import spack
 from toolmatrix.resources import outside_path
 
 if TYPE_CHECKING:
-    from toolmatrix.render.model import Job
+    from toolmatrix.rendering.model import Job
 
 # Spack's documentation, spec syntax: a name, a version, variants, and a compiler.
 SPEC = re.compile(

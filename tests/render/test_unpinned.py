@@ -13,7 +13,7 @@ from toolmatrix.api.files import RenderOptions, render_lock, rules
 from toolmatrix.errors import Unpinned
 from toolmatrix.recipes import read as recipes
 from toolmatrix.recipes.model import BuildStep, Download
-from toolmatrix.render import pinning
+from toolmatrix.rendering import pinning
 
 DAY = "20261120T000000Z"
 DIGEST = "@sha256:" + "0" * 64

@@ -20,10 +20,10 @@ from tests.render.jobs import index, job
 from toolmatrix.api.locks import LockRequest, solve
 from toolmatrix.errors import NoImage
 from toolmatrix.harvest import families
-from toolmatrix.lock.model import DEFAULT
+from toolmatrix.lockfile.model import DEFAULT
 from toolmatrix.recipes import read as recipes
-from toolmatrix.render import common, dockerfile, formats, pinning
-from toolmatrix.render.model import UsedPackage
+from toolmatrix.rendering import common, dockerfile, formats, pinning
+from toolmatrix.rendering.model import UsedPackage
 from toolmatrix.request import recipes as requests
 from toolmatrix.request.fields import Fields, parse_arguments
 from toolmatrix.request.read import read
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.lock.model import Lock
-    from toolmatrix.render.model import Job
+    from toolmatrix.lockfile.model import Lock
+    from toolmatrix.rendering.model import Job
 
 PROGRAM = Path(__file__).parents[2] / "dockerfiles" / "wheels.py"
 

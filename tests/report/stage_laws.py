@@ -14,7 +14,7 @@ from toolmatrix.report.stages import prose_of, runs, table
 from toolmatrix.report.terminal import Terminal
 
 if TYPE_CHECKING:
-    from toolmatrix.stages import Log
+    from toolmatrix.compilation import Log
 
 SHOWN = Laws()
 WIDTHS = (20, 40, 80, 200)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from tests.stages.plans import plan, stage
+from toolmatrix.compilation.cost import cost, from_run
+from toolmatrix.compilation.execute import Run, Timing
+from toolmatrix.compilation.replay import replay
+from toolmatrix.compilation.verify import Reproduction
 from toolmatrix.report.stage_cost import (
     cost_lines,
     left_out_lines,
@@ -11,10 +15,6 @@ from toolmatrix.report.stage_cost import (
     verdict_lines,
 )
 from toolmatrix.report.terminal import Terminal
-from toolmatrix.stages.cost import cost, from_run
-from toolmatrix.stages.execute import Run, Timing
-from toolmatrix.stages.replay import replay
-from toolmatrix.stages.verify import Reproduction
 
 PLAN = plan(
     stage(0, ["k.cu"], ["w/i"], kind="preprocess"),

@@ -10,7 +10,7 @@ import pytest
 from tests.judge.stage_cases import index, judged, made, of_plan
 from tests.judge.test_stages import REACHED
 from toolmatrix import resources
-from toolmatrix.judge import stages
+from toolmatrix.judging import stages
 from toolmatrix.report import findings as words
 from toolmatrix.report.terminal import Terminal
 

@@ -12,8 +12,8 @@ import pytest
 from tests.report.stage_laws import Drawn, expected, from_mermaid
 from tests.report.test_stages import plan, stage
 from tests.stages import corpus
+from toolmatrix.compilation import Log
 from toolmatrix.report import stage_graphs
-from toolmatrix.stages import Log
 
 STRING = r'"((?:[^"\\]|\\.)*)"'
 DOT_NODE = re.compile(rf"    (p\d+[sf]\d+) \[label={STRING}, [a-z=#\", 0-9]+\];", re.IGNORECASE)

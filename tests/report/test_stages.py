@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from tests.amount import examples
 from tests.report.stage_laws import WIDTHS
+from toolmatrix.compilation import Diagnostic, Log, Plan, Stage, model
+from toolmatrix.compilation.model import KINDS
 from toolmatrix.report import stage_graphs
 from toolmatrix.report import stages as report
 from toolmatrix.report.stages import (
@@ -25,8 +27,6 @@ from toolmatrix.report.stages import (
     table,
 )
 from toolmatrix.report.terminal import Terminal
-from toolmatrix.stages import Diagnostic, Log, Plan, Stage, model
-from toolmatrix.stages.model import KINDS
 
 CONDITIONS = ("driver", "tool", "word", "reads", "writes")
 

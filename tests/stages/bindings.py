@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from toolmatrix.stages import Plan, Stage
+    from toolmatrix.compilation import Plan, Stage
 
 Tree = tuple[object, ...]
 """A kind and the trees or sources that it is made of, sorted."""

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toolmatrix.stages import Log, parse_log
+from toolmatrix.compilation import Log, parse_log
 
 ARCHIVE = Path(__file__).parent / "corpus" / "logs.tar.xz"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from toolmatrix.stages import Plan, Stage, model
+from toolmatrix.compilation import Plan, Stage, model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

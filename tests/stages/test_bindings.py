@@ -10,7 +10,7 @@ import pytest
 
 from tests.stages.bindings import jobs, trees_of_jobs, trees_of_stages
 from tests.stages.corpus import case, cases
-from toolmatrix.stages import parse
+from toolmatrix.compilation import parse
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ import pytest
 
 from tests.stages.corpus import case
 from tests.stages.laws.clang import NAMELESS
-from toolmatrix.stages import Plan, parse, parse_log
+from toolmatrix.compilation import Plan, parse, parse_log
 
 
 def shape(plan: Plan) -> list[str]:

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.stages.corpus import case, cases
-from toolmatrix.stages import Log, Plan, parse, parse_log
-from toolmatrix.stages.drivers.clang import ClangReader
+from toolmatrix.compilation import Log, Plan, parse, parse_log
+from toolmatrix.compilation.drivers.clang import ClangReader
 
 LOGS = [one.name for one in cases("hipcc", "clang")]
 BANNER = ["Debian clang version 15.0.6", "Target: x86_64-pc-linux-gnu", "Thread model: posix"]

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stages.corpus import case
-from toolmatrix.stages import parse
-from toolmatrix.stages.drivers.clang import split
+from toolmatrix.compilation import parse
+from toolmatrix.compilation.drivers.clang import split
 
 
 def printed(word: str, *, quote: bool = True) -> str:

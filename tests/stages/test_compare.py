@@ -10,10 +10,10 @@ from jsonschema import Draft202012Validator
 
 from tests.stages import corpus
 from tests.stages.laws.used import TEMP
+from toolmatrix.compilation import Log, parse_log
+from toolmatrix.compilation.compare import LogComparison, compare
 from toolmatrix.report.stage_diff import document, load_flags
 from toolmatrix.resources import schema_path
-from toolmatrix.stages import Log, parse_log
-from toolmatrix.stages.compare import LogComparison, compare
 
 NAMED = [case.name for case in corpus.cases()][::40]
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stages.plans import plan, random_plans, stage
-from toolmatrix.stages.cost import cost, from_run, schedule
-from toolmatrix.stages.execute import Run, Timing
-from toolmatrix.stages.replay import replay
+from toolmatrix.compilation.cost import cost, from_run, schedule
+from toolmatrix.compilation.execute import Run, Timing
+from toolmatrix.compilation.replay import replay
 
 if TYPE_CHECKING:
-    from toolmatrix.stages import Plan
+    from toolmatrix.compilation import Plan
 
 TWO = replay(
     plan(

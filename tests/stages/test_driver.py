@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.stages.test_execute import gone
+from toolmatrix.compilation.drivers.dry_run import FAMILIES, DryRun, build, dry_run, find, work_name
 from toolmatrix.errors import ToolMissing, UsageError
-from toolmatrix.stages.drivers.dry_run import FAMILIES, DryRun, build, dry_run, find, work_name
 
 if TYPE_CHECKING:
     from pathlib import Path

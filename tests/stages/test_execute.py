@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.stages.plans import plan, stage
+from toolmatrix.compilation.cost import urgency
+from toolmatrix.compilation.execute import run
+from toolmatrix.compilation.replay import Replay, replay
 from toolmatrix.errors import ToolMissing
-from toolmatrix.stages.cost import urgency
-from toolmatrix.stages.execute import run
-from toolmatrix.stages.replay import Replay, replay
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -148,7 +148,7 @@ def test_an_interrupt_leaves_no_process_behind(tmp_path: Path) -> None:
     program = f"""
 from pathlib import Path
 from tests.stages.test_execute import ready
-from toolmatrix.stages.execute import run
+from toolmatrix.compilation.execute import run
 run(ready("touch on; sleep {mark} & sleep {mark}; wait"), jobs=1, cwd=Path({str(tmp_path)!r}))
 """
     child = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stderr=subprocess.PIPE)

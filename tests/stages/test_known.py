@@ -8,13 +8,13 @@ import pytest
 
 from tests import matrix
 from tests.stages.corpus import cases, log
+from toolmatrix.compilation import known
 from toolmatrix.errors import ToolMissing
-from toolmatrix.judge import stage_facts
+from toolmatrix.judging import stage_facts
 from toolmatrix.request import compiles
-from toolmatrix.stages import known
 
 if TYPE_CHECKING:
-    from toolmatrix.stages.model import Plan
+    from toolmatrix.compilation.model import Plan
 
 # What is taken apart before each device link in one capture of Debian's package, and says nothing of the order.
 _LEFT_OUT = "unbundle"

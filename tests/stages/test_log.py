@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.stages import corpus
-from toolmatrix.stages import Log, Plan, log_file, parse, parse_log
+from toolmatrix.compilation import Log, Plan, log_file, parse, parse_log
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.stages import corpus
-from toolmatrix.stages import Plan, parse
+from toolmatrix.compilation import Plan, parse
 
 # One stage a line: what it does, its arch, the numbers of the stages that it waits for.
 GRAPHS = {

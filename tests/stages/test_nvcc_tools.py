@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolmatrix.stages import parse
+from toolmatrix.compilation import parse
 
 
 def stage(command: str) -> tuple[str, str, str | None, list[str], list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolmatrix.stages import parse, parse_log
+from toolmatrix.compilation import parse, parse_log
 
 TEMP = "C:/Users/me/AppData/Local/Temp/tmpxft_00001234_00000000"
 LOG = f"""\

@@ -9,9 +9,9 @@ import pytest
 
 from tests.stages.laws.outputs import broken
 from tests.stages.real import nvcc, program
-from toolmatrix.stages import parse_log
-from toolmatrix.stages.drivers.dry_run import dry_run
-from toolmatrix.stages.replay import ninja, replay
+from toolmatrix.compilation import parse_log
+from toolmatrix.compilation.drivers.dry_run import dry_run
+from toolmatrix.compilation.replay import ninja, replay
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolmatrix.stages import Plan, parse, parse_log
+from toolmatrix.compilation import Plan, parse, parse_log
 
 LOGS = Path(__file__).parent / "logs"
 LOST = "commands without the mark `#$` are skipped, from this one on: a part of the log is missing"

@@ -13,12 +13,12 @@ import pytest
 
 from tests.amount import sampled
 from tests.stages.real import SOURCES, nvcc, program
-from toolmatrix.stages import parse, parse_log
-from toolmatrix.stages.cost import from_run, match_times, read_times
-from toolmatrix.stages.drivers.dry_run import DryRun, build, dry_run
-from toolmatrix.stages.execute import run
-from toolmatrix.stages.replay import Replay, ninja, replay, script
-from toolmatrix.stages.verify import verify
+from toolmatrix.compilation import parse, parse_log
+from toolmatrix.compilation.cost import from_run, match_times, read_times
+from toolmatrix.compilation.drivers.dry_run import DryRun, build, dry_run
+from toolmatrix.compilation.execute import run
+from toolmatrix.compilation.replay import Replay, ninja, replay, script
+from toolmatrix.compilation.verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

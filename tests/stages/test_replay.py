@@ -10,9 +10,9 @@ from hypothesis import given
 
 from tests.stages.corpus import case
 from tests.stages.plans import plan, random_plans, stage
+from toolmatrix.compilation import Plan, model, parse_log
+from toolmatrix.compilation.replay import Replay, find, order, replay, select
 from toolmatrix.errors import NothingMatched, UsageError
-from toolmatrix.stages import Plan, model, parse_log
-from toolmatrix.stages.replay import Replay, find, order, replay, select
 
 TWO = plan(
     stage(0, ["k.cu"], ["/t/k.ii"], kind="preprocess"),

@@ -7,9 +7,9 @@ import shlex
 import pytest
 
 from tests.stages.plans import plan, stage
+from toolmatrix.compilation.model import Depfile
+from toolmatrix.compilation.replay import Replay, ReplayStep, find, order, replay, select
 from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
-from toolmatrix.stages.model import Depfile
-from toolmatrix.stages.replay import Replay, ReplayStep, find, order, replay, select
 
 SMALL = plan(
     stage(0, ["k.cu"], ["/t/d/tmpxft_1.ii"], kind="preprocess", text='gcc -E "k.cu"'),

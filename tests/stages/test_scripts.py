@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from tests.amount import examples
 from tests.stages.plans import EXTERNAL, plan, random_plans, stage
 from tests.stages.real import program
+from toolmatrix.compilation.execute import run
+from toolmatrix.compilation.replay import ninja, order, replay, script
 from toolmatrix.errors import UsageError
-from toolmatrix.stages.execute import run
-from toolmatrix.stages.replay import ninja, order, replay, script
 
 if TYPE_CHECKING:
-    from toolmatrix.stages import Plan, Stage
+    from toolmatrix.compilation import Plan, Stage
 
 PAIR = plan(
     stage(0, ["k.cu"], ["w/k.ptx"], kind="cicc", arch="compute_80", text='cicc "k.cu"'),

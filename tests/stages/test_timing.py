@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.stages.corpus import case
+from toolmatrix.compilation import parse_log
+from toolmatrix.compilation.cost import HEADER, match_times, read_times
+from toolmatrix.compilation.replay import replay
 from toolmatrix.errors import UsageError
-from toolmatrix.stages import parse_log
-from toolmatrix.stages.cost import HEADER, match_times, read_times
-from toolmatrix.stages.replay import replay
 
 HEAD = " , ".join([*HEADER, "tool", "metric", "unit"])
 

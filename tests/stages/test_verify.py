@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.stages.plans import plan, stage
 from tests.stages.test_driver import fake
+from toolmatrix.compilation.drivers.dry_run import dry_run
+from toolmatrix.compilation.replay import replay
+from toolmatrix.compilation.verify import compare, verify
 from toolmatrix.errors import ToolMissing, UsageError
-from toolmatrix.stages.drivers.dry_run import dry_run
-from toolmatrix.stages.replay import replay
-from toolmatrix.stages.verify import compare, verify
 
 if TYPE_CHECKING:
     from pathlib import Path

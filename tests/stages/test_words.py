@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmatrix.stages.drivers.nvcc_commands import Lexicon, closed, take_redirections, variables
+from toolmatrix.compilation.drivers.nvcc_commands import (
+    Lexicon,
+    closed,
+    take_redirections,
+    variables,
+)
 
 WORD = st.text(st.characters(exclude_characters='"\\\n', exclude_categories=["Cs"]), max_size=8)
 QUOTABLE = st.lists(st.one_of(WORD, st.just('"')), max_size=4).map("".join)
@@ -124,7 +129,7 @@ def test_only_variables_of_the_log_are_put_in() -> None:
 
 
 def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolmatrix.stages.drivers.nvcc_commands._MOST", 10)
+    monkeypatch.setattr("toolmatrix.compilation.drivers.nvcc_commands._MOST", 10)
     memory = Lexicon()
     for number in range(100):
         assert memory.split(f"a{number} $b")[1] == [f"a{number}", "$b"]

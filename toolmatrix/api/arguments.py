@@ -146,14 +146,14 @@ def _open_matrix(value: Any) -> Any:
 
 
 def _lock(value: Any) -> Any:
-    from toolmatrix.lock.model import Lock
+    from toolmatrix.lockfile.model import Lock
 
     return _instance_of("a lock", Lock)(value)
 
 
 def _lock_or_path(value: Any) -> Any:
     from toolmatrix.api.locks import Locked
-    from toolmatrix.lock.model import Lock
+    from toolmatrix.lockfile.model import Lock
 
     return _instance_of("a lock, or its path", Locked, Lock, *_PATH)(value)
 

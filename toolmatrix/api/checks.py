@@ -10,7 +10,7 @@ from toolmatrix import resources
 from toolmatrix.api import Report, as_json
 from toolmatrix.errors import BoundExceeded, ToolmatrixError
 from toolmatrix.facts import load
-from toolmatrix.judge.pool import Pool, WorkBounds
+from toolmatrix.judging.pool import Pool, WorkBounds
 from toolmatrix.process import processors
 from toolmatrix.report.annotations import sarif
 from toolmatrix.report.findings import MatrixReport
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from toolmatrix.facts.model import Matrix
-    from toolmatrix.judge.pool import IndexedWork, WorkResult
+    from toolmatrix.judging.pool import IndexedWork, WorkResult
 
 # Parts of the work that are worth starting a process for.
 _WORTHWHILE = 4
@@ -79,7 +79,7 @@ class Workers:
         count = min(processes or processors(), len(parts) // _WORTHWHILE)
         self.pool: Pool | None = None
         if executor:
-            from toolmatrix.judge.executors import ExecutorPool
+            from toolmatrix.judging.executors import ExecutorPool
 
             self.pool = ExecutorPool(executor, work, paths, WorkBounds(), processes)
         # A browser forks no process, and a single one would only wait for another.

@@ -10,11 +10,11 @@ from toolmatrix.api import Report
 from toolmatrix.api.caller import caller
 from toolmatrix.api.locks import LockRequest, Unsolved, solve, texts_beside
 from toolmatrix.errors import OutputError, Position, ToolmatrixError, Unpinned, UsageError
-from toolmatrix.lock import lock_file
-from toolmatrix.lock.model import DEFAULT, Lock
+from toolmatrix.lockfile import lock_file
+from toolmatrix.lockfile.model import DEFAULT, Lock
 from toolmatrix.opener import open_file
 from toolmatrix.outputs import os_errors_as, replace_files
-from toolmatrix.render import common
+from toolmatrix.rendering import common
 from toolmatrix.report.terminal import listing, plural
 from toolmatrix.value import Value
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import LockedEnvironment
-    from toolmatrix.render.make import Rules
-    from toolmatrix.render.model import Choices, Job
-    from toolmatrix.render.pinning import FloatingVersion
+    from toolmatrix.lockfile.model import LockedEnvironment
+    from toolmatrix.rendering.make import Rules
+    from toolmatrix.rendering.model import Choices, Job
+    from toolmatrix.rendering.pinning import FloatingVersion
 
 # The name of the lock beside the files made from it.
 LOCK = "toolmatrix.lock"
@@ -80,8 +80,8 @@ class RenderOptions(Value):
 
     def choices(self) -> Choices:
         """The choices that no fact decides, checked. Raises UsageError, RenderError."""
-        from toolmatrix.render import dockerfile, mirrors, pinning, quote
-        from toolmatrix.render.model import Choices
+        from toolmatrix.rendering import dockerfile, mirrors, pinning, quote
+        from toolmatrix.rendering.model import Choices
 
         _check_choice("dialect", self.dialect, dockerfile.DIALECTS)
         stand_ins = {}
@@ -129,7 +129,7 @@ class Rendered(dict[str, str]):
     """Texts by path below the directory that they are for, the lock among them; prints as `render --stdout`."""
 
     def __init__(self, job: Job, options: RenderOptions) -> None:
-        from toolmatrix.render import formats
+        from toolmatrix.rendering import formats
 
         self.job = job
         self.options = options
@@ -283,7 +283,7 @@ def recipe_of(lock: Lock, index: Index) -> str:
 
 def rules(index: Index, options: RenderOptions) -> Rules:
     """The recipe with what holds beside it. Raises RecipeError, UsageError."""
-    from toolmatrix.render.make import Rules
+    from toolmatrix.rendering.make import Rules
     from toolmatrix.request import recipes
 
     recipe = recipes.recipe(options.recipe, index)
@@ -310,7 +310,7 @@ def for_images(
 
 
 def _no_image(lock: Lock, index: Index) -> str:
-    from toolmatrix.render import make
+    from toolmatrix.rendering import make
 
     try:
         options = RenderOptions(recipe=recipe_of(lock, index))
@@ -371,13 +371,13 @@ def render_lock(
 
     Raises NoImage, RenderError, RecipeError, UsageError, and Unpinned where it is `strict`.
     """
-    from toolmatrix.render import make
+    from toolmatrix.rendering import make
 
     job = make.job(lock, lock_file.digest(lock), rules, targets=tuple(targets), version=__version__)
     job = job.replace(excluded=(*job.excluded, *refused))
     _check_used(job)
     if strict and (loose := _unpinned(job)):
-        from toolmatrix.render import pinning
+        from toolmatrix.rendering import pinning
 
         raise Unpinned(
             "some inputs are not pinned",
@@ -401,7 +401,7 @@ def _check_used(job: Job) -> None:
     # What tools fetch by themselves is not known.
     if any(image.mirrored for image in job.images):
         return
-    from toolmatrix.render import mirrors
+    from toolmatrix.rendering import mirrors
 
     fetched = {address for image in job.images for address in mirrors.addresses(image)}
     for old, new in job.choices.mirrors.items():
@@ -416,7 +416,7 @@ def _check_used(job: Job) -> None:
 
 def _unpinned(job: Job) -> list[tuple[str, FloatingVersion]]:
     # What is taken as it comes, each with the name of its image.
-    from toolmatrix.render import pinning
+    from toolmatrix.rendering import pinning
 
     return [
         (image.name, unpinned)

@@ -16,8 +16,8 @@ from toolmatrix.documents import (
     TypedDict,
 )
 from toolmatrix.errors import CannotSay, LockError, NothingMatched
-from toolmatrix.lock import lock_file, model
-from toolmatrix.lock.model import Lock
+from toolmatrix.lockfile import lock_file, model
+from toolmatrix.lockfile.model import Lock
 from toolmatrix.opener import open_file
 from toolmatrix.report.terminal import plural
 from toolmatrix.solve.resolve import Unsatisfiable, resolve
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import LockedTarget
+    from toolmatrix.lockfile.model import LockedTarget
     from toolmatrix.report.differences import ChangeEntry, LockMatrix
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.request import PreferredReleases, Request

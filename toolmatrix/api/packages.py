@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import Lock, LockedClosure, LockedTarget, PackageQuestion
+    from toolmatrix.lockfile.model import Lock, LockedClosure, LockedTarget, PackageQuestion
 
     EnvironmentTarget = tuple[str, str]
     """An environment and a target."""
@@ -112,8 +112,8 @@ def questions(index: Index, lock: Lock) -> Iterator[tuple[EnvironmentTarget, Pac
     """What a resolver is asked for each answer that installs Python packages."""
     from toolmatrix.api import files
     from toolmatrix.harvest import families
-    from toolmatrix.judge import audit
-    from toolmatrix.render import answer, make
+    from toolmatrix.judging import audit
+    from toolmatrix.rendering import answer, make
 
     # Every recipe installs what is resolved by the same provisions; what its own steps install is no part of an answer.
     rules, platforms = files.rules(index, files.RenderOptions()), audit.rules()

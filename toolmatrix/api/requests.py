@@ -156,7 +156,7 @@ def request_context(matrix: Matrix = None, keep: Path = "") -> RequestContext:
 
 def read_kept_releases(path: str) -> PreferredReleases:
     """The releases of a lock of one environment. Raises LockError, and UsageError for one of several."""
-    from toolmatrix.lock.lock_file import read
+    from toolmatrix.lockfile.lock_file import read
 
     lock = read(path)
     if lock.environments and not lock.targets:

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from toolmatrix.api import driver_wheels, stages
 from toolmatrix.api.caller import caller
+from toolmatrix.compilation.drivers.installed import Driver
+from toolmatrix.compilation.expected import Expected
+from toolmatrix.compilation.model import Log
 from toolmatrix.documents import Annotated, TypedDict
 from toolmatrix.errors import UsageError
 from toolmatrix.facts.index import Index
-from toolmatrix.judge.stages import Answered
-from toolmatrix.lock.model import Lock
-from toolmatrix.stages.drivers.installed import Driver
-from toolmatrix.stages.expected import Expected
-from toolmatrix.stages.model import Log
+from toolmatrix.judging.stages import Answered
+from toolmatrix.lockfile.model import Lock
 
 _CCBIN = re.compile(r"(?:-ccbin|--compiler-bindir)(?:=.*)?")
 
@@ -46,7 +46,7 @@ class MadeFor(TypedDict):
 def of_log(log: stages.Stages, lock: Lock, targets: Sequence[str] = ()) -> stages.Stages:
     """The plans of a log, compared with the answer for the one target of a lock. Raises UsageError."""
     from toolmatrix.images.names import this_platform
-    from toolmatrix.judge.stages import Answered
+    from toolmatrix.judging.stages import Answered
     from toolmatrix.report.stages import sources
     from toolmatrix.request import compiles
 
@@ -66,11 +66,11 @@ def ask(
 
     Raises CannotSay where nothing is known of such a driver, and what `stages.ask` raises.
     """
+    from toolmatrix.compilation import expected as expecting
+    from toolmatrix.compilation.drivers import dry_run
     from toolmatrix.images.names import this_platform
-    from toolmatrix.judge.stages import Answered
+    from toolmatrix.judging.stages import Answered
     from toolmatrix.request import compiles
-    from toolmatrix.stages import expected as expecting
-    from toolmatrix.stages.drivers import dry_run
 
     platform = this_platform()
     expected = compiles.chosen(lock, targets, call.sources, platform)
@@ -123,9 +123,9 @@ def document(answered: Answered) -> MadeFor:
 def _find_driver(
     index: Index, expected: Expected, env: Mapping[str, str], named: str
 ) -> Driver | None:
+    from toolmatrix.compilation.drivers import dry_run, installed
     from toolmatrix.facts.store import cache_folder
     from toolmatrix.request import compiles
-    from toolmatrix.stages.drivers import dry_run, installed
 
     family = expected.family
     if named:
@@ -149,7 +149,7 @@ def _find_driver(
 def _host_compiler(
     expected: Expected, typed: Iterable[str], env: Mapping[str, str], *, here: bool
 ) -> list[str]:
-    from toolmatrix.stages.drivers import installed
+    from toolmatrix.compilation.drivers import installed
 
     if expected.family != "nvcc" or not here or any(map(_CCBIN.fullmatch, typed)):
         return []

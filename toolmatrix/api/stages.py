@@ -8,10 +8,10 @@ from pathlib import Path
 
 from toolmatrix.api import PLAIN, Printed
 from toolmatrix.api.caller import caller
+from toolmatrix.compilation import replay as replaying
+from toolmatrix.compilation.model import SCHEMA
 from toolmatrix.documents import Annotated, Any, MatrixHead, NotRequired, TypedDict
 from toolmatrix.errors import NothingMatched, ToolMissing, UsageError
-from toolmatrix.stages import replay as replaying
-from toolmatrix.stages.model import SCHEMA
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from toolmatrix.api.stage_answers import MadeFor
+    from toolmatrix.compilation.compare import LogComparison
+    from toolmatrix.compilation.cost import Cost
+    from toolmatrix.compilation.drivers.dry_run import DryRun
+    from toolmatrix.compilation.execute import Run
+    from toolmatrix.compilation.model import Diagnostic, Log, Plan, PlanOfStages
+    from toolmatrix.compilation.replay import Replay
+    from toolmatrix.compilation.verify import Reproduction
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Finding
-    from toolmatrix.judge.stages import Answered
+    from toolmatrix.judging.stages import Answered
     from toolmatrix.report import stage_diff
     from toolmatrix.report.findings import PlanFindingEntry
     from toolmatrix.report.terminal import Terminal
-    from toolmatrix.stages.compare import LogComparison
-    from toolmatrix.stages.cost import Cost
-    from toolmatrix.stages.drivers.dry_run import DryRun
-    from toolmatrix.stages.execute import Run
-    from toolmatrix.stages.model import Diagnostic, Log, Plan, PlanOfStages
-    from toolmatrix.stages.replay import Replay
-    from toolmatrix.stages.verify import Reproduction
 
 
 class StagesDocument(TypedDict):
@@ -159,8 +159,8 @@ class Stages(Printed):
         )
 
     def _findings(self, *, runs: bool) -> list[Finding]:
-        from toolmatrix.judge import stages
-        from toolmatrix.judge.stages import LocalMachine
+        from toolmatrix.judging import stages
+        from toolmatrix.judging.stages import LocalMachine
 
         answered = self.answered
         if answered and not answered.expected.family:
@@ -257,8 +257,8 @@ class Stages(Printed):
 
     def replay(self) -> Replay:
         """The only plan, or the part that is wanted, made ready to run. Raises UsageError, NothingMatched."""
+        from toolmatrix.compilation.drivers import dry_run
         from toolmatrix.report.stages import sources
-        from toolmatrix.stages.drivers import dry_run
 
         plan, wanted = self.plan(), self.wanted
         work = self.dry.work if self.dry else wanted.work or dry_run.work_name(sources(plan))
@@ -281,7 +281,7 @@ class Stages(Printed):
 
     def cost(self, path: str, note: Callable[[str], None] = lambda _: None) -> Costed:
         """The cost of the plan by the CSV of `nvcc -time`, or the JSON of a run. Raises LogError, UsageError."""
-        from toolmatrix.stages import cost
+        from toolmatrix.compilation import cost
 
         replay = self.replay()
         seconds, peaks, basis = cost.seconds_of(path, replay.steps, note)
@@ -292,8 +292,8 @@ class Stages(Printed):
 
         Raises ToolMissing, UsageError.
         """
-        from toolmatrix.stages import cost, execute
-        from toolmatrix.stages import verify as verifying
+        from toolmatrix.compilation import cost, execute
+        from toolmatrix.compilation import verify as verifying
 
         if verify and self.dry is None:
             raise UsageError(
@@ -403,7 +403,7 @@ class Compared(Printed):
     """The differences of two logs; true where there are any."""
 
     def __init__(self, old: Stages, new: Stages, names: tuple[str, str] = ("", "")) -> None:
-        from toolmatrix.stages.compare import compare
+        from toolmatrix.compilation.compare import compare
 
         self.old = names[0] or old.where, old.log
         self.new = names[1] or new.where, new.log
@@ -415,8 +415,8 @@ class Compared(Printed):
 
     def text(self, screen: Terminal = PLAIN) -> str:
         """The text that `toolmatrix stages diff` prints."""
-        from toolmatrix.judge import stage_archs
-        from toolmatrix.judge.stages import PlanContext
+        from toolmatrix.judging import stage_archs
+        from toolmatrix.judging.stages import PlanContext
         from toolmatrix.report import stage_diff
 
         index = self.index()
@@ -435,8 +435,8 @@ class Compared(Printed):
 
 def ask(call: DriverCall, index: Callable[[], Index], wanted: Wanted) -> Stages:
     """Ask a driver, and say what was chosen or left out for it. Raises ToolMissing, UsageError."""
-    from toolmatrix.stages.drivers import dry_run, installed
-    from toolmatrix.stages.log_file import parse_log
+    from toolmatrix.compilation.drivers import dry_run, installed
+    from toolmatrix.compilation.log_file import parse_log
 
     dry = dry_run.dry_run(
         call.sources,

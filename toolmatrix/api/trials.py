@@ -13,9 +13,9 @@ from toolmatrix.codes.matrix import (
 from toolmatrix.harvest import runs
 from toolmatrix.harvest.environments import FAILED, RAISED, RAN, Environment, ImportOutcome
 from toolmatrix.harvest.runs import Break, RanTogether, Trial
-from toolmatrix.judge import sweep
-from toolmatrix.judge.audit import machine as machine_of
-from toolmatrix.judge.pool import IndexedWork
+from toolmatrix.judging import sweep
+from toolmatrix.judging.audit import machine as machine_of
+from toolmatrix.judging.pool import IndexedWork
 from toolmatrix.report import variants
 from toolmatrix.report.imports import ImportedAnswer
 from toolmatrix.solve.assemble import Assembly
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from toolmatrix.harvest.environments import Bench, Operation
     from toolmatrix.harvest.resolver import Interpreter
     from toolmatrix.harvest.runs import UpperBound
-    from toolmatrix.judge.sweep import Release
+    from toolmatrix.judging.sweep import Release
 
 
 def not_withdrawn(index: Index, component: str, keep: Collection[str] = ()) -> Iterator[str]:

@@ -139,7 +139,7 @@ class Command:
         if not self.writes_files:
             return self.formats
         # Listing the formats imports a whole folder, so only `render` does it.
-        from toolmatrix.render import formats
+        from toolmatrix.rendering import formats
 
         return (*self.formats, *formats.names())
 

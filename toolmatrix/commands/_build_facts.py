@@ -10,11 +10,11 @@ from toolmatrix.api.caller import caller
 from toolmatrix.commands._image_exports import output_of
 from toolmatrix.harvest import runs
 from toolmatrix.harvest.runs import ImageBuild
-from toolmatrix.lock import lock_file
+from toolmatrix.lockfile import lock_file
 from toolmatrix.logs.log import Proof
 from toolmatrix.outputs import os_errors_as, replace_files
 from toolmatrix.recipes import read as recipes
-from toolmatrix.render import common
+from toolmatrix.rendering import common
 from toolmatrix.request.names import Names
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.api.builds import Built
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import Lock, LockedEnvironment
+    from toolmatrix.lockfile.model import Lock, LockedEnvironment
 
 # Components that have columns of their own in a row.
 _APART = ("distro", "python", "base-image", "driver")

@@ -16,8 +16,8 @@ from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.errors import ConfigError, NothingMatched, Position, ToolMissing
 from toolmatrix.facts.index import Index
-from toolmatrix.lock.model import Lock
-from toolmatrix.render import pinning
+from toolmatrix.lockfile.model import Lock
+from toolmatrix.rendering import pinning
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -124,7 +124,7 @@ def export(options: BuildOptions, folder: str, name: str, target: str, lock: Loc
 
 def _reference(text: str) -> str:
     # Imported late, because help does not need the renderers.
-    from toolmatrix.render import quote
+    from toolmatrix.rendering import quote
 
     return quote.plain("reference", text)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolmatrix.api import Report
 from toolmatrix.api.caller import caller
 from toolmatrix.errors import CannotSay, NothingMatched, ToolmatrixError
-from toolmatrix.judge.pool import IndexedWork
+from toolmatrix.judging.pool import IndexedWork
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from toolmatrix.api.checks import Workers
     from toolmatrix.api.files import RenderOptions
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import Lock
+    from toolmatrix.lockfile.model import Lock
     from toolmatrix.recipes.model import Recipe
 
 RENDERED, NO_ANSWER, UNKNOWN, NO_RELEASE, REFUSED = OUTCOMES = (
@@ -195,8 +195,8 @@ class Renderer(IndexedWork):
 def outcome(index: Index, question: RenderQuestion) -> RenderOutcome:
     """What comes of one question: solved once, and rendered in each dialect and with each option of the recipe."""
     from toolmatrix.api import files, locks
-    from toolmatrix.lock.model import DEFAULT
-    from toolmatrix.render import dockerfile
+    from toolmatrix.lockfile.model import DEFAULT
+    from toolmatrix.rendering import dockerfile
     from toolmatrix.request import recipes
     from toolmatrix.request.fields import Fields, parse_arguments
     from toolmatrix.request.read import read

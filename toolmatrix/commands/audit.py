@@ -20,9 +20,9 @@ from toolmatrix.facts.store import cache_folder
 from toolmatrix.harvest import environments, families, project, runs
 from toolmatrix.harvest.environments import Bench
 from toolmatrix.harvest.resolver import Uv
-from toolmatrix.judge import audit as judge
-from toolmatrix.judge import lints, sweep
-from toolmatrix.judge.audit import Published, PublishedWheel, family_coverage, harvested_releases
+from toolmatrix.judging import audit as judge
+from toolmatrix.judging import lints, sweep
+from toolmatrix.judging.audit import Published, PublishedWheel, family_coverage, harvested_releases
 from toolmatrix.outputs import replace_files
 from toolmatrix.report.audit import AuditReport
 from toolmatrix.report.imports import ImportReport
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from toolmatrix.finding import Finding
     from toolmatrix.harvest.environments import Operation
     from toolmatrix.harvest.resolver import Resolver
-    from toolmatrix.judge.sweep import Release, ReleaseOutcome
+    from toolmatrix.judging.sweep import Release, ReleaseOutcome
 
 
 @command(

@@ -24,10 +24,10 @@ from toolmatrix.command.options import JOBS, WRITE, resume, targets
 from toolmatrix.commands import _image_exports as image_exports
 from toolmatrix.commands._image_exports import ARCHIVE, BuildOptions
 from toolmatrix.errors import NothingMatched, Position, ToolMissing, UsageError
-from toolmatrix.lock import lock_file
+from toolmatrix.lockfile import lock_file
 from toolmatrix.logs.log import Steps
 from toolmatrix.outputs import ResultsFile, os_errors_as
-from toolmatrix.render.common import bake_name
+from toolmatrix.rendering.common import bake_name
 from toolmatrix.report.terminal import printable
 from toolmatrix.request.fields import Fields, settled
 from toolmatrix.value import Value
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from toolmatrix.api import Matrix, Path, Report, Words
-    from toolmatrix.lock.model import Lock
+    from toolmatrix.lockfile.model import Lock
 
 _LOCK = "toolmatrix.lock"
 _ENDING = ".Dockerfile"

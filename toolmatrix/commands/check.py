@@ -15,7 +15,7 @@ from toolmatrix.command.option import option
 from toolmatrix.command.options import EXECUTOR, JOBS, STALE
 from toolmatrix.commands import _renders
 from toolmatrix.errors import Position, UsageError
-from toolmatrix.judge import lints, sweep
+from toolmatrix.judging import lints, sweep
 from toolmatrix.report.findings import MatrixReport
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.api import Path, Report, Words
     from toolmatrix.api.requests import OpenMatrix
-    from toolmatrix.judge.sweep import ReleaseOutcome
+    from toolmatrix.judging.sweep import ReleaseOutcome
 
 
 @command(

@@ -50,7 +50,7 @@ def _parts(index: Callable[[], Index]) -> Iterator[str]:
     # `--only` depends on the command, which a shell does not pass: offer the names of all.
     from toolmatrix import resources
     from toolmatrix.facts import names
-    from toolmatrix.judge import machine
+    from toolmatrix.judging import machine
 
     yield from names(index(), "arch", "")
     yield from machine.CHECKS

@@ -11,13 +11,13 @@ from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix, request_context
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
-from toolmatrix.judge import diagnose as judge
-from toolmatrix.lock.lock_file import read
+from toolmatrix.compilation import log_file
+from toolmatrix.judging import diagnose as judge
+from toolmatrix.lockfile.lock_file import read
 from toolmatrix.logs import signatures
 from toolmatrix.logs.log import Fix, observe
 from toolmatrix.report.annotations import sarif
 from toolmatrix.report.diagnosis import DiagnosisReport
-from toolmatrix.stages import log_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

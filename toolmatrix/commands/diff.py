@@ -24,9 +24,9 @@ from toolmatrix.documents import Annotated, Any, Count, NonEmpty, Pair, TypedDic
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.inventory import host
 from toolmatrix.inventory.model import EXPECTED, SUSPICIOUS, Comparison, Difference, Held
-from toolmatrix.judge import comparison, validation
-from toolmatrix.judge.validation import Baseline
-from toolmatrix.lock import lock_file, model
+from toolmatrix.judging import comparison, validation
+from toolmatrix.judging.validation import Baseline
+from toolmatrix.lockfile import lock_file, model
 from toolmatrix.report import claims, differences, port
 from toolmatrix.report.terminal import SIGNS, Terminal, blocks, columns, cut, printable, some
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.inventory.layers import LayerStore
     from toolmatrix.inventory.model import Inventory
-    from toolmatrix.lock.model import Lock
+    from toolmatrix.lockfile.model import Lock
 
     Named = tuple[str, Lock]
     """A lock and its path."""

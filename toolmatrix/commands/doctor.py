@@ -15,8 +15,8 @@ from toolmatrix.documents import Literal, TypedDict
 from toolmatrix.errors import NothingMatched
 from toolmatrix.finding import Judged
 from toolmatrix.inventory import host
-from toolmatrix.judge import machine
-from toolmatrix.judge.validation import Baseline
+from toolmatrix.judging import machine
+from toolmatrix.judging.validation import Baseline
 from toolmatrix.report import terminal
 
 TYPE_CHECKING = False

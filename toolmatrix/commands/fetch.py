@@ -22,9 +22,9 @@ from toolmatrix.documents import Annotated, Any, Count, TypedDict
 from toolmatrix.errors import IndexFailed, NothingMatched, OutputError, Position
 from toolmatrix.facts.store import cache_folder
 from toolmatrix.harvest import families, project
-from toolmatrix.lock import lock_file
+from toolmatrix.lockfile import lock_file
 from toolmatrix.outputs import file_digest, os_errors_as
-from toolmatrix.render import mirrors as placing
+from toolmatrix.rendering import mirrors as placing
 from toolmatrix.report.terminal import plural, printable
 from toolmatrix.value import Document, Value
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from toolmatrix.api import Matrix
     from toolmatrix.facts.index import Index
     from toolmatrix.harvest.transport import Session
-    from toolmatrix.render.model import ImagePlan, Job
+    from toolmatrix.rendering.model import ImagePlan, Job
     from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.fetched/1"

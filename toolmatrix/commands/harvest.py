@@ -27,7 +27,7 @@ from toolmatrix.documents import Annotated, Any, Count, HasIs, Literal, TypedDic
 from toolmatrix.errors import UsageError
 from toolmatrix.harvest import base_matrix, families, runs
 from toolmatrix.harvest.families import HarvestContext
-from toolmatrix.judge.pool import IndexedWork
+from toolmatrix.judging.pool import IndexedWork
 from toolmatrix.outputs import replace_files
 from toolmatrix.value import Value
 

@@ -10,7 +10,7 @@ from toolmatrix.api.subjects import layer_store, piped_archive
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.options import ALL, NO_RUN, NO_STORE, PLATFORM, STORE, STORE_SIZE
 from toolmatrix.inventory.model import Inventory
-from toolmatrix.judge import validation
+from toolmatrix.judging import validation
 from toolmatrix.report import inventory as report
 
 TYPE_CHECKING = False

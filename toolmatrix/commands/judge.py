@@ -13,8 +13,8 @@ from toolmatrix.command import PRINTED, command
 from toolmatrix.documents import Annotated, Count, FilePlace, MatrixHead, NonEmpty, Pair, TypedDict
 from toolmatrix.errors import ErrorEntry, ManifestError, NothingMatched
 from toolmatrix.facts.index import Index
-from toolmatrix.judge import edits
-from toolmatrix.judge import manifests as judging
+from toolmatrix.judging import edits
+from toolmatrix.judging import manifests as judging
 from toolmatrix.manifests import files, read
 from toolmatrix.manifests.model import NotRead
 from toolmatrix.report import claims, findings, terminal

@@ -14,8 +14,8 @@ from toolmatrix.command import command
 from toolmatrix.command.option import option
 from toolmatrix.command.options import CHECK, ONLINE
 from toolmatrix.errors import UsageError
-from toolmatrix.lock import lock_file, model
-from toolmatrix.lock.model import DEFAULT
+from toolmatrix.lockfile import lock_file, model
+from toolmatrix.lockfile.model import DEFAULT
 from toolmatrix.report import differences
 from toolmatrix.report.terminal import plural
 from toolmatrix.request.fields import parse_arguments
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from toolmatrix.api.requests import RequestOptions
     from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import Lock
+    from toolmatrix.lockfile.model import Lock
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.request import PreferredReleases
 

@@ -14,7 +14,7 @@ from toolmatrix.cli.tools import OF_REQUEST, TOOLS, SessionDefaults, ToolReply, 
 from toolmatrix.command import command
 from toolmatrix.command.option import option
 from toolmatrix.errors import OutputError, ToolMissing
-from toolmatrix.judge.pool import WorkBounds, Worker
+from toolmatrix.judging.pool import WorkBounds, Worker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

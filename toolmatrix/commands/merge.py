@@ -8,7 +8,7 @@ from toolmatrix.api.subjects import Validation, note_not_attached, read_file, su
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
 from toolmatrix.errors import UsageError
-from toolmatrix.judge import validation
+from toolmatrix.judging import validation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

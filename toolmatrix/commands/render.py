@@ -15,8 +15,8 @@ from toolmatrix.command.option import option
 from toolmatrix.command.options import CHECK, ONLINE
 from toolmatrix.commands.lock import component_words, requests
 from toolmatrix.errors import CannotSay, LockError, NoImage, UsageError
-from toolmatrix.lock import lock_file
-from toolmatrix.lock.model import Lock
+from toolmatrix.lockfile import lock_file
+from toolmatrix.lockfile.model import Lock
 from toolmatrix.recipes import read as recipes
 from toolmatrix.report.terminal import columns
 from toolmatrix.request.fields import BadValue, settled
@@ -81,7 +81,7 @@ _OPTION = option(
 def _before(context: Context) -> Printed | None:
     options = context.options
     if options.list_formats:
-        from toolmatrix.render import formats
+        from toolmatrix.rendering import formats
 
         rows = [(name, form.SUMMARY) for name, form in formats.known().items()]
         return Report(words=lambda _: "\n".join(columns(rows)) + "\n", document=dict)
@@ -296,7 +296,7 @@ def _accepted(path: str, option: Option, text: str | tuple[str, ...]) -> object:
 
 def _past(snapshot: str) -> str:
     # For a future day a service returns the newest packages, and others later.
-    from toolmatrix.render import pinning
+    from toolmatrix.rendering import pinning
 
     if snapshot and pinning.parsed_time(snapshot).date() > (today := this_day(caller().env)):
         raise UsageError(

@@ -61,7 +61,7 @@ def search(
 def _program_entries() -> Iterator[Findable]:
     """Commands, options, formats, codes and topics of this program."""
     from toolmatrix.cli import topics
-    from toolmatrix.render import formats
+    from toolmatrix.rendering import formats
     from toolmatrix.report.rules import load_rules
 
     commands = COMMANDS.values()

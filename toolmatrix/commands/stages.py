@@ -16,8 +16,8 @@ from toolmatrix.command import options as shared
 from toolmatrix.command.option import option
 from toolmatrix.command.options import EXIT_CODE, JOBS
 from toolmatrix.errors import UsageError
-from toolmatrix.lock import lock_file
-from toolmatrix.lock.model import DEFAULT, Lock
+from toolmatrix.lockfile import lock_file
+from toolmatrix.lockfile.model import DEFAULT, Lock
 from toolmatrix.request.fields import OPTIONS, Fields
 from toolmatrix.request.read import read as read_request
 
@@ -274,8 +274,8 @@ def stages(
     text of a log, its lines, or its path: a text has a line break in it. With `lock` they are for its answer. Raises
     LogError, ToolMissing, UsageError, CannotSay.
     """
-    from toolmatrix.stages import log_file
-    from toolmatrix.stages.drivers.dry_run import names_archs
+    from toolmatrix.compilation import log_file
+    from toolmatrix.compilation.drivers.dry_run import names_archs
 
     def index() -> Index:
         return open_matrix(matrix).index

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.api import Matrix, Path
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import LockedEnvironment
+    from toolmatrix.lockfile.model import LockedEnvironment
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.request.upgrades import Moved, Newer, Upgrade, Upgrades
 
@@ -47,7 +47,7 @@ def upgrade(lock: Path = "toolmatrix.lock", *, matrix: Matrix = None) -> Report:
     Each is shown with what would move with it and with the command that writes it; nothing is written. Raises
     LockError, and NothingMatched or UsageError where what the lock answers cannot be asked of this matrix.
     """
-    from toolmatrix.lock.lock_file import read
+    from toolmatrix.lockfile.lock_file import read
 
     path, context = os.fspath(lock), request_context(matrix)
     index, locked = context.index, read(path)

@@ -33,9 +33,9 @@ from toolmatrix.command.options import (
 )
 from toolmatrix.errors import Position, UsageError
 from toolmatrix.inventory import subjects as subject_lists
-from toolmatrix.judge import validation
-from toolmatrix.judge.pool import Pool, WorkBounds
-from toolmatrix.judge.validation import REGISTRY, Baseline, Validator, expectations_of
+from toolmatrix.judging import validation
+from toolmatrix.judging.pool import Pool, WorkBounds
+from toolmatrix.judging.validation import REGISTRY, Baseline, Validator, expectations_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def _workers(
 ) -> Pool:
     if not executor:
         return Pool(validator.attempt, bounds, jobs or 1)
-    from toolmatrix.judge.executors import ExecutorPool
+    from toolmatrix.judging.executors import ExecutorPool
 
     validation.reachable(names)
     # Paths are relative to a folder of this machine.

@@ -13,12 +13,12 @@ from toolmatrix import toml
 from toolmatrix.errors import ToolMissing, Unresolved
 from toolmatrix.harvest import project
 from toolmatrix.harvest.resolver import Uv
-from toolmatrix.lock.lock_file import string
-from toolmatrix.lock.model import LockedClosure, LockedPackage
+from toolmatrix.lockfile.lock_file import string
+from toolmatrix.lockfile.model import LockedClosure, LockedPackage
 
 if TYPE_CHECKING:
     from toolmatrix.harvest.transport import Session
-    from toolmatrix.lock.model import PackageQuestion
+    from toolmatrix.lockfile.model import PackageQuestion
 
     Packages = Mapping[str, LockedPackage]
 

@@ -6,8 +6,8 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 
+from toolmatrix.compilation.drivers.dry_run import end_group, start_group
 from toolmatrix.errors import ToolMissing
-from toolmatrix.stages.drivers.dry_run import end_group, start_group
 from toolmatrix.value import Value
 
 PATIENCE: float = 20

@@ -1,4 +1,4 @@
-"""Dockerfiles: stages with what they start from, set and install, as BuildKit reads them; and what compose files and devcontainers add."""
+"""Dockerfiles as BuildKit reads them, and what compose files and devcontainers add to them."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import FactRecord
     from toolmatrix.finding import Incompatibility
-    from toolmatrix.lock.model import LockedTarget
+    from toolmatrix.lockfile.model import LockedTarget
     from toolmatrix.solve.resolve import Choice, Cite
 
 # A file of a repository, or all of it, at a commit: `owner/name:path@commit`.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from toolmatrix.documents import Annotated, Any, Count, TypedDict
 from toolmatrix.facts.index import Index
-from toolmatrix.lock.model import Differences, Lock, LockedValue, ValueChange
+from toolmatrix.lockfile.model import Differences, Lock, LockedValue, ValueChange
 from toolmatrix.report import claims, terminal
 from toolmatrix.report.terminal import Terminal
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from toolmatrix.documents import Annotated, Count, Evidence, HasFrom, NonEmpty, Pair, TypedDict
 from toolmatrix.facts.index import Index
 from toolmatrix.facts.records import ClaimRecord, ReleaseRecord, RowRecord
-from toolmatrix.lock import model
-from toolmatrix.lock.model import Lock, LockedTarget, LockedValue
+from toolmatrix.lockfile import model
+from toolmatrix.lockfile.model import Lock, LockedTarget, LockedValue
 from toolmatrix.report import claims, terminal
 from toolmatrix.report.claims import Notes
 from toolmatrix.report.differences import LockMatrix

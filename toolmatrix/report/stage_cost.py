@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from toolmatrix.compilation.cost import Cost
+from toolmatrix.compilation.execute import Run
+from toolmatrix.compilation.replay import Replay, ReplayStep
+from toolmatrix.compilation.verify import Reproduction
 from toolmatrix.report.terminal import Terminal, columns, listing, plural
-from toolmatrix.stages.cost import Cost
-from toolmatrix.stages.execute import Run
-from toolmatrix.stages.replay import Replay, ReplayStep
-from toolmatrix.stages.verify import Reproduction
 
 _SCALES = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB"))
 _BASES = {"cpu": "the CPU seconds of this run", "wall": "nvcc's own seconds for each phase"}

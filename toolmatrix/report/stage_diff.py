@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from toolmatrix.documents import Annotated, Any, Count, TypedDict
-from toolmatrix.report import terminal
-from toolmatrix.report.terminal import Terminal
-from toolmatrix.resources import flags_path, load_yaml
-from toolmatrix.stages.compare import (
+from toolmatrix.compilation.compare import (
     ARCHS,
     Handover,
     LogComparison,
@@ -18,7 +14,11 @@ from toolmatrix.stages.compare import (
     StageKey,
     WordDifference,
 )
-from toolmatrix.stages.model import Log, Plan
+from toolmatrix.compilation.model import Log, Plan
+from toolmatrix.documents import Annotated, Any, Count, TypedDict
+from toolmatrix.report import terminal
+from toolmatrix.report.terminal import Terminal
+from toolmatrix.resources import flags_path, load_yaml
 from toolmatrix.value import Value
 
 SCHEMA = "toolmatrix.stage-differences/1"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from toolmatrix.compilation.model import Log, Plan, Stage
 from toolmatrix.report.stages import BOTH, DEVICE, HOST, FileNames, products, prose_of, title, tool
 from toolmatrix.report.terminal import printable
-from toolmatrix.stages.model import Log, Plan, Stage
 from toolmatrix.value import Value
 
 _FILLS = {HOST: "#e8eef7", DEVICE: "#e6f2e4", BOTH: "#f5efdd"}

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 
+from toolmatrix.compilation.compare import host_compiler, own_name, role
+from toolmatrix.compilation.model import Diagnostic, Log, Plan, Stage
 from toolmatrix.report import terminal
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.resources import load_yaml, stage_words_path
-from toolmatrix.stages.compare import host_compiler, own_name, role
-from toolmatrix.stages.model import Diagnostic, Log, Plan, Stage
 from toolmatrix.value import Value
 from toolmatrix.wording import quoted
 

@@ -6,15 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from toolmatrix.compilation import known
+from toolmatrix.compilation.expected import Expected
+from toolmatrix.compilation.known import Order
+from toolmatrix.compilation.model import Plan
 from toolmatrix.errors import CannotSay, UsageError
 from toolmatrix.facts import lookups
 from toolmatrix.facts.index import Index
 from toolmatrix.facts.versions import SelectorError, key, order
-from toolmatrix.lock.model import COMPILERS, Lock, LockedTarget
-from toolmatrix.stages import known
-from toolmatrix.stages.expected import Expected
-from toolmatrix.stages.known import Order
-from toolmatrix.stages.model import Plan
+from toolmatrix.lockfile.model import COMPILERS, Lock, LockedTarget
 from toolmatrix.value import Value
 
 # By accelerator: the component that the driver comes with, and the driver.

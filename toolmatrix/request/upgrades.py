@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import LockedEnvironment, LockedTarget
+    from toolmatrix.lockfile.model import LockedEnvironment, LockedTarget
     from toolmatrix.solve.request import PreferredReleases
 
     Progress = Callable[[int, int], None]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from tests.stages.corpus import Case, log, sources
 from tests.stages.laws import LAWS
-from toolmatrix.stages.model import KINDS
+from toolmatrix.compilation.model import KINDS
 
 if TYPE_CHECKING:
-    from toolmatrix.stages import Plan, Stage
+    from toolmatrix.compilation import Plan, Stage
 
 # The driver fails before it says who it is.
 NAMELESS = {

@@ -11,7 +11,7 @@ from tests.stages.laws import LAWS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolmatrix.stages import Plan, Stage
+    from toolmatrix.compilation import Plan, Stage
 
 FRONT_ENDS = {"cudafe++"}
 

@@ -10,7 +10,7 @@ import re
 
 from tests.stages import corpus
 from tests.stages.laws import LAWS
-from toolmatrix.stages import Plan, Stage, parse_log
+from toolmatrix.compilation import Plan, Stage, parse_log
 
 OUTPUT_OPTION = re.compile(
     r"""(?:^|\s|")(?:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.stages.laws import LAWS
-from toolmatrix.stages import Plan, parse_log
+from toolmatrix.compilation import Plan, parse_log
 
 if TYPE_CHECKING:
     from tests.stages import corpus

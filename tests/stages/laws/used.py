@@ -6,9 +6,9 @@ import re
 
 from tests.stages.corpus import Case, log
 from tests.stages.laws import LAWS
-from toolmatrix.stages import parse_log
-from toolmatrix.stages.compare import compare
-from toolmatrix.stages.replay import replay
+from toolmatrix.compilation import parse_log
+from toolmatrix.compilation.compare import compare
+from toolmatrix.compilation.replay import replay
 
 TEMP = re.compile(r"(?<=tmpxft_)[0-9a-f]+(?=_)|(?<=-)[0-9a-f]{6}(?=[./])")
 SHIFTED = str.maketrans("0123456789abcdef", "123456789abcdef0")

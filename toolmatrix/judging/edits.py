@@ -1,0 +1,277 @@
+"""The smallest edit of a file with which no fact refuses anything of it: each is read, judged and solved again.
+
+What is tried are the repairs of what was refused, the cheapest first, then what the facts behind it require, and of a
+base image the nearest tags that the matrix knows. An edit that leaves a refusal, or asks for something that nobody
+knows, is none; one after which facts join what was refused comes before one of which they are silent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from toolmatrix.codes.manifests import NoSuchRelease
+from toolmatrix.facts.index import Index
+from toolmatrix.facts.records import ClaimRecord
+from toolmatrix.judging.manifests import judge
+from toolmatrix.manifests import names as called
+from toolmatrix.manifests import read
+from toolmatrix.manifests.model import PYTHON, FileText, ProjectManifest
+from toolmatrix.request.judgement import (
+    ARCH,
+    FINE,
+    Edit,
+    JudgedManifest,
+    ManifestRefusal,
+    RequestedPart,
+)
+from toolmatrix.request.manifests import BASE, plain
+from toolmatrix.solve.repair import repairs
+from toolmatrix.solve.request import Ask
+from toolmatrix.solve.resolve import Resolution, resolve
+from toolmatrix.value import NamedTuple
+
+# So many refusals are mended one after the other, and so many files judged on the way.
+_STEPS = 6
+_TRIED = 24
+# So many repairs of one refusal, and tags of one image, are tried.
+_REPAIRS = 6
+_TAGS = 5
+_VERSION = re.compile(r"(?P<sign>[=~<>!^]*)(?P<blank>\s*)(?P<version>[^+,|]*)(?P<line>\+[\w.]+)?")
+
+
+class Replacement(NamedTuple):
+    """A range of a file, and the text that replaces it."""
+
+    source: FileText
+    start: int
+    end: int
+    text: str
+
+    @property
+    def old(self) -> str:
+        """The text that is replaced."""
+        return self.source.text[self.start : self.end]
+
+
+def smallest(index: Index, judgement: JudgedManifest) -> Edit | None:
+    """The edit after which nothing is refused, None where none was found."""
+    return _Search(index, judgement).find_edit()
+
+
+class _Search:
+    def __init__(self, index: Index, judgement: JudgedManifest) -> None:
+        self.index = index
+        self.first = judgement
+        self.tried = 0
+
+    def find_edit(self) -> Edit | None:
+        current, left = self.first, _hard_refusals(self.first)
+        for _ in range(_STEPS):
+            if not left:
+                return self.edit(current) if current is not self.first else None
+            better = self.step(current, left)
+            if better is None:
+                return None
+            current, left = better
+        return None
+
+    def edit(self, judgement: JudgedManifest) -> Edit:
+        before = {source.path: source.text for source in self.first.manifest.sources}
+        after = {source.path: source.text for source in judgement.manifest.sources}
+        return Edit(
+            files=tuple(
+                (path, text, after[path])
+                for path, text in before.items()
+                if after.get(path, text) != text
+            )
+        )
+
+    def step(
+        self, judgement: JudgedManifest, left: Sequence[ManifestRefusal]
+    ) -> tuple[JudgedManifest, list[ManifestRefusal]] | None:
+        """The file with one change fewer to make: of those that mend the first refusal, the one that leaves least."""
+        best: tuple[JudgedManifest, list[ManifestRefusal]] | None = None
+        for replacements in candidates(self.index, left[0]):
+            if self.tried >= _TRIED:
+                break
+            self.tried += 1
+            changed = judge(self.index, _reread(judgement, replacements), paired=False)
+            still = _hard_refusals(changed)
+            if _count_unknown(changed) > _count_unknown(judgement) or len(still) >= len(left):
+                continue
+            joined = not still and _facts_join(self.index, changed, left[0])
+            if best is None or joined or len(still) < len(best[1]):
+                best = changed, still
+            if joined:
+                break
+        return best
+
+
+def _hard_refusals(judgement: JudgedManifest) -> list[ManifestRefusal]:
+    return [refusal for refusal in judgement.refusals if refusal.hard]
+
+
+def _facts_join(index: Index, judgement: JudgedManifest, refusal: ManifestRefusal) -> bool:
+    names = {part.component for part in refusal.parts}
+    pairs = judge(index, judgement.manifest).pairs()
+    among = [pair for pair in pairs if {pair.first.component, pair.second.component} <= names]
+    return all(pair.says == FINE for pair in among)
+
+
+def _count_unknown(judgement: JudgedManifest) -> int:
+    # Replacing something by an unknown version silences a refusal and repairs nothing.
+    return sum(len(environment.unknown) for environment in judgement.environments)
+
+
+def _reread(judgement: JudgedManifest, replacements: Sequence[Replacement]) -> ProjectManifest:
+    texts = {source.path: source.text for source in judgement.manifest.sources}
+    # From the end, so that places before it stay.
+    for source, start, end, new in sorted(replacements, key=lambda change: -change.start):
+        text = texts[source.path]
+        texts[source.path] = text[:start] + new + text[end:]
+    main = judgement.manifest.sources[0]
+    return read.manifest(FileText(main.path, texts[main.path], main.root), texts)
+
+
+def candidates(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
+    """The changes of a file that may mend a refusal, the cheapest first."""
+    yielded = set()
+    strategies = _by_repairs, _by_facts, _by_lines, _by_releases, _by_images
+    for strategy in strategies:
+        for replacements in strategy(index, refusal):
+            if replacements and replacements not in yielded:
+                yielded.add(replacements)
+                yield replacements
+
+
+def _by_repairs(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
+    refused = resolve(index, refusal.request)
+    # What is refused with all the rest may go by itself.
+    for repair in () if isinstance(refused, Resolution) else repairs(index, refused, _REPAIRS):
+        replacements = []
+        for old, new in repair.changes:
+            part = _part(refusal, old)
+            replacement = part and new and _replace(part, new.selector.removeprefix("=="))
+            if not replacement:
+                break
+            replacements.append(replacement)
+        else:
+            yield tuple(replacements)
+
+
+def _by_facts(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
+    """The newest release that each fact behind a refusal requires."""
+    for ground in refusal.finding.grounds:
+        for part in refusal.parts if ground.kind == "requires" else ():
+            claims = map(index.find, ground.facts if part.component == ground.component else ())
+            for claim in claims:
+                scale = index.scale(part.component)
+                if isinstance(claim, ClaimRecord) and (left := scale.select(claim.selector)):
+                    replacement = _replace(part, scale.versions[left.bit_length() - 2])
+                    yield (replacement,) if replacement else ()
+
+
+def _by_lines(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
+    """The release that one of several lines about the same thing names, in the place of the others."""
+    for part in refusal.parts if not refusal.finding.grounds else ():
+        scale = index.scale(part.component)
+        named = scale.named(scale.select(part.asks[0].selector))
+        if len(named) == 1:
+            others = (other for other in refusal.parts if other is not part)
+            yield tuple(filter(None, (_replace(other, named[0]) for other in others)))
+
+
+def _by_releases(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:  # noqa: ARG001 - as others
+    """The neighbours of a release that does not exist, those of its own series first."""
+    finding = refusal.finding
+    if isinstance(finding, NoSuchRelease):
+        series = finding.release.rpartition(".")[0] + "."
+        for release in sorted(finding.near, key=lambda version: not version.startswith(series)):
+            replacement = _replace(refusal.parts[0], release)
+            yield (replacement,) if replacement else ()
+
+
+def _part(refusal: ManifestRefusal, ask: Ask) -> RequestedPart | None:
+    # An ask of a toolkit is widened, so its component identifies it; an arch is identified by its selector.
+    return next(
+        (
+            part
+            for part in refusal.parts
+            if part.component == ask.component
+            and (ask.component != ARCH or part.asks[0].selector == ask.selector)
+        ),
+        None,
+    )
+
+
+def _replace(part: RequestedPart, release: str) -> Replacement | None:
+    """A part with another release in its place."""
+    if part.component == ARCH:
+        return _arch(part, release)
+    if part.version is None or part.version.span is None:
+        return None
+    # An unknown tag may not exist.
+    if part.carried:
+        # Only Python's images have a tag for every series; of others the matrix knows which there are.
+        known = part.component == "python" and plain(part.item.name).startswith("python:")
+        return _at(part, release) if known else None
+    match = _VERSION.fullmatch(part.version.text)
+    old_sign = match["sign"] if match else ""
+    if part.item.kind == PYTHON and old_sign not in ("", "=="):
+        # A range of a project says what it supports.
+        return None
+    sign = old_sign if old_sign in ("", "=", "==") else "=="
+    line = match["line"] or "" if match else ""
+    blank = match["blank"] if match else ""
+    return _at(part, f"{sign}{blank}{release}{line}")
+
+
+def _at(part: RequestedPart, text: str) -> Replacement | None:
+    span = part.version.span if part.version else None
+    return Replacement(part.version.source, *span, text) if part.version and span else None
+
+
+def _arch(part: RequestedPart, release: str) -> Replacement | None:
+    variable = called.variables()[part.item.name]
+    match = re.fullmatch(variable["back"], release)
+    if not match or part.version is None:
+        return None
+    text = part.version.text
+    suffix = text[text.index("+") :] if "+" in text else ""
+    value = variable["said"].format(*match.groups()) + suffix
+    # Leaving an arch out leaves a device out, which only the user can decide.
+    line = part.version.source.text.split("\n")[part.version.where[0] - 1]
+    archs = re.split(r"[^\w.+]+", line)
+    return None if value in archs else _at(part, value)
+
+
+def _by_images(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
+    """The nearest known images that differ in what was refused alone."""
+    for part in refusal.parts:
+        name = plain(part.item.name)
+        match = called.image(name) if part.carried else None
+        if match is None or part.component not in match.re.groupindex or part.version is None:
+            continue
+        before, after = name[: match.start(part.component)], name[match.end(part.component) :]
+        versions = [
+            tag[len(before) : len(tag) - len(after)]
+            for tag in index.component(BASE).versions
+            if tag.startswith(before) and tag.endswith(after) and len(tag) > len(before + after)
+        ]
+        scale = index.scale(part.component)
+        positions = {
+            version: scale.select(f"=={version}").bit_length()
+            for version in versions
+            if re.fullmatch(r"[\d.]+", version)
+        }
+        own = scale.select(part.asks[0].selector).bit_length()
+        # What is newer comes first: an older toolkit is a step back.
+        near = sorted(
+            (version for version, position in positions.items() if position and position != own),
+            key=lambda version: (positions[version] < own, abs(positions[version] - own)),
+        )
+        for version in near[:_TAGS]:
+            replacement = _at(part, version)
+            if replacement:
+                yield (replacement,)
