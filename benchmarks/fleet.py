@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from resolve import machine, tell
 
 from tests.images import images, registries
-from tests.judge.test_executors import cluster
+from tests.judging.test_executors import cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -34,7 +34,7 @@ _GUARDED: tuple[tuple[Any, str], ...] = (
 _COMPILING = pytest.StashKey["subprocess.Popen[bytes]"]()
 
 # Their asserts explain themselves as those of test modules do.
-pytest.register_assert_rewrite("tests.stages.laws", "tests.report.stage_laws")
+pytest.register_assert_rewrite("tests.compilation.laws", "tests.report.stage_laws")
 
 
 def _kept_indexes(config: pytest.Config) -> Path:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.stages import corpus
+from tests.compilation import corpus
 from toolmatrix.compilation import Plan, parse_log
 from toolmatrix.lines import strip_prefixes
 

@@ -15,7 +15,7 @@ import pytest
 import reference
 
 import toolmatrix
-from tests.stages.real import program
+from tests.compilation.real import program
 from toolmatrix.command import COMMANDS, all_options, every_format
 from toolmatrix.harvest.families import families
 from toolmatrix.report.rules import load_rules

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import toolmatrix
-from tests.stages.corpus import case
+from tests.compilation.corpus import case
 from toolmatrix.cli.main import main
 from toolmatrix.commands.stages import stages
 from toolmatrix.errors import LogError, NothingMatched, UsageError

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from tests.golden import assert_golden
-from tests.judge import small
+from tests.judging import small
 from toolmatrix.api import checks
 from toolmatrix.cli import progress
 from toolmatrix.cli.main import main

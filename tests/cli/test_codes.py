@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.judge import small
-from tests.judge.stage_cases import index, made, of_plan
+from tests.judging import small
+from tests.judging.stage_cases import index, made, of_plan
 from toolmatrix import resources
 from toolmatrix.codes import matrix, plans
 from toolmatrix.errors import Position

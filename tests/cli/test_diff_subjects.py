@@ -11,7 +11,7 @@ import pytest
 from tests.cli.test_documents import validated
 from tests.images import images
 from tests.inventory import machines
-from tests.judge.test_images import ARM
+from tests.judging.test_images import ARM
 from toolmatrix.cli.main import main
 from toolmatrix.inventory import host
 from toolmatrix.lockfile import lock_file

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.test_documents import validated
 from tests.inventory.machines import Captured
-from tests.judge.test_machine import FILES, OUTPUTS, X86, changed
+from tests.judging.test_machine import FILES, OUTPUTS, X86, changed
 from toolmatrix.inventory import host
 from toolmatrix.judging.machine import CHECKS
 from toolmatrix.lockfile import lock_file

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from tests.judge import small
+from tests.judging import small
 from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pytest
 
 from tests import matrix
 from tests.cli.conftest import SMALL
-from tests.stages.real import program
+from tests.compilation.real import program
 from toolmatrix import errors
 from toolmatrix.cli import topics
 from toolmatrix.command import COMMANDS, GROUPS, all_options

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.render.jobs import FIXTURES
+from tests.rendering.jobs import FIXTURES
 from toolmatrix.cli.main import main
 from toolmatrix.command import COMMANDS
 from toolmatrix.errors import OutputError

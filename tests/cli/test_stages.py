@@ -16,9 +16,9 @@ import jsonschema
 import pytest
 
 from tests.cli.transcript import check, check_without
+from tests.compilation.corpus import cases, members
+from tests.compilation.real import program
 from tests.golden import FOLDER, assert_golden
-from tests.stages.corpus import cases, members
-from tests.stages.real import program
 from toolmatrix.cli.main import READER_GONE, main
 from toolmatrix.cli.parser import parse
 from toolmatrix.compilation import log_file

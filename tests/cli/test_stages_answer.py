@@ -13,8 +13,8 @@ import pytest
 import toolmatrix
 from tests import matrix
 from tests.cli.test_documents import validated
-from tests.stages import real as tools
-from tests.stages.test_driver import fake
+from tests.compilation import real as tools
+from tests.compilation.test_driver import fake
 from toolmatrix.api.locks import Locked
 from toolmatrix.compilation.drivers import installed
 from toolmatrix.facts import lookups

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.test_documents import validated
-from tests.stages import real as tools
-from tests.stages.corpus import members
+from tests.compilation import real as tools
+from tests.compilation.corpus import members
 from toolmatrix.compilation.drivers.dry_run import arch_flags
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
 ROOT = Path(__file__).parent.parent.parent
-DEBIAN = ROOT / "tests/render/fixtures/debian.lock"
+DEBIAN = ROOT / "tests/rendering/fixtures/debian.lock"
 LOG = ROOT / "docs/logs/cuda-13.0.log"
 OURS = """\
 schema: toolmatrix.facts/1

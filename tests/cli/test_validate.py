@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.test_documents import validated
 from tests.images import images as image_files
-from tests.judge.test_images import ARM, good, seen, with_component, with_feature
+from tests.judging.test_images import ARM, good, seen, with_component, with_feature
 from toolmatrix.inventory import subjects
 from toolmatrix.inventory.model import LOCK as LOCK_INSIDE
 from toolmatrix.judging.expectations import DIGEST

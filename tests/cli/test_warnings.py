@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.test_documents import validated
 from tests.cli.test_validate import GOOD, LOCK, save
-from tests.judge.test_images import seen, with_feature
+from tests.judging.test_images import seen, with_feature
 from toolmatrix.lockfile import lock_file
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 import yaml
 
-from tests.render.test_consumers import missing
+from tests.rendering.test_consumers import missing
 from toolmatrix.command import COMMANDS
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.stages import real
+from tests.compilation import real
 from toolmatrix.errors import HarvestRefused
 from toolmatrix.harvest import headers
 from toolmatrix.harvest.headers import GlibcCeiling, HostCompilers

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.compilation import real
 from tests.harvest.test_headers import header, math
 from tests.harvest.tools import family, harvested
-from tests.stages import real
 from toolmatrix.errors import HarvestRefused, MatrixError, ToolMissing
 from toolmatrix.harvest import toolkits
 from toolmatrix.harvest.toolkits import KnownArchs

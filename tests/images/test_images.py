@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import zstandard
 
+from tests.compilation.real import program
 from tests.images import images
 from tests.images.images import hard_link, link
-from tests.stages.real import program
 from toolmatrix.errors import SubjectError
 from toolmatrix.images import local
 from toolmatrix.images.image import side_by_side

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.amount import examples
+from tests.compilation.real import program
 from tests.images import images
-from tests.stages.real import program
 from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import dynamic, elf
 from toolmatrix.inventory.observe import Look, observe

@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.amount import examples
+from tests.compilation.real import program
 from tests.images import images
 from tests.inventory.test_observe import elf, needs, seen
-from tests.stages.real import program
 from toolmatrix.errors import SubjectError
 from toolmatrix.images import local
 from toolmatrix.images.image import ImageMetadata

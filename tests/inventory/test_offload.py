@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.amount import sampled
+from tests.compilation.real import nvcc, program
 from tests.images import images
-from tests.stages.real import nvcc, program
 from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import elf
 from toolmatrix.inventory.observe import Look

@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.amount import examples
+from tests.compilation.real import program
 from tests.images import images
 from tests.images.images import link
-from tests.stages.real import program
 from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import rpm
 from toolmatrix.inventory.observe import Look, observe

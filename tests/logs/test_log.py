@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.amount import sampled
+from tests.compilation import corpus
 from tests.logs import captured as logs
-from tests.stages import corpus
 from tests.test_lines import PREFIXES
 from toolmatrix.logs import log, signatures
 from toolmatrix.resources import schema_path, signatures_path

@@ -6,8 +6,8 @@ import html
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.stages.corpus import Case, log
-from tests.stages.laws import Laws
+from tests.compilation.corpus import Case, log
+from tests.compilation.laws import Laws
 from toolmatrix.report import stage_graphs
 from toolmatrix.report import stages as report
 from toolmatrix.report.stages import prose_of, runs, table

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.amount import sampled
+from tests.compilation import corpus
 from tests.report.stage_laws import SHOWN
-from tests.stages import corpus
 
 
 @pytest.mark.parametrize("case", sampled(corpus.cases(), every=6), ids=lambda case: case.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.stages.plans import plan, stage
+from tests.compilation.plans import plan, stage
 from toolmatrix.compilation.cost import cost, from_run
 from toolmatrix.compilation.execute import Run, Timing
 from toolmatrix.compilation.replay import replay

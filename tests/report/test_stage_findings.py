@@ -7,8 +7,8 @@ import json
 import jsonschema
 import pytest
 
-from tests.judge.stage_cases import index, judged, made, of_plan
-from tests.judge.test_stages import REACHED
+from tests.judging.stage_cases import index, judged, made, of_plan
+from tests.judging.test_stages import REACHED
 from toolmatrix import resources
 from toolmatrix.judging import stages
 from toolmatrix.report import findings as words

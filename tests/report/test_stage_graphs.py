@@ -9,9 +9,9 @@ import subprocess
 
 import pytest
 
+from tests.compilation import corpus
 from tests.report.stage_laws import Drawn, expected, from_mermaid
 from tests.report.test_stages import plan, stage
-from tests.stages import corpus
 from toolmatrix.compilation import Log
 from toolmatrix.report import stage_graphs
 
