@@ -53,7 +53,7 @@ def test_a_path_prints_as_the_command_does(log: str) -> None:
 @pytest.mark.parametrize("form", ["raw", "dot", "mermaid"])
 def test_drawings_are_those_of_the_command(log: str, form: str) -> None:
     flag = ["--format", form]
-    assert stages(log).drawn(form) == command("stages", "--from-log", log, *flag)[1]
+    assert stages(log).draw(form) == command("stages", "--from-log", log, *flag)[1]
 
 
 @pytest.mark.parametrize("form", ["script", "ninja"])

@@ -162,5 +162,5 @@ def _text(
         )
     except NothingMatched as error:
         package = error.where.path if error.where else ""
-        raise spelling.unknown(Names(index), named.get(package, package), asked=True) from None
+        raise spelling.unknown(Names(index), named.get(package, package), requested=True) from None
     return runs.text(document, _ABOUT)

@@ -214,7 +214,7 @@ class Stages(Printed):
             document["answer"] = stage_answers.document(self.answered)
         return document
 
-    def drawn(self, form: str) -> str:
+    def draw(self, form: str) -> str:
         """The plans as `raw` commands, or as a graph: `dot`, `mermaid` or `svg`. Raises ToolMissing, KeyError."""
         from toolmatrix.report import stage_graphs, stages
 

@@ -312,11 +312,11 @@ def wheel_answers(
     index: Index, release: Release, own: Mapping[str, Collection[str]]
 ) -> Iterator[Pins]:
     """The packages of each answer for a release from wheels of the default channel, the same ones once."""
-    seen = set()
+    tried = set()
     for method in sweep.install_methods(index, release[0]):
         pins = wheel_answer(index, release, method, own) if method.from_ == "wheel" else None
-        if pins and (key := (pins.requirements, pins.python, pins.machine)) not in seen:
-            seen.add(key)
+        if pins and (key := (pins.requirements, pins.python, pins.machine)) not in tried:
+            tried.add(key)
             yield pins
 
 

@@ -200,7 +200,7 @@ def _all(
                 )
                 for build in builds
             ]
-            return [one.result() for one in waiting]
+            return [future.result() for future in waiting]
         except BaseException:
             # An interrupt of a terminal reaches the engines as well; one that was sent to this process does not.
             pool.shutdown(wait=False, cancel_futures=True)
@@ -219,9 +219,9 @@ def _once(
     if kept := results.kept(build):
         caller().say(f"kept {build.image}: an earlier run built it")
         return kept
-    found = _built(options, build, before, engines)
-    results.put(build, found)
-    return found
+    built = _built(options, build, before, engines)
+    results.put(build, built)
+    return built
 
 
 def _built(options: BuildOptions, build: BuildCall, before: str, engines: Engines) -> Built:
@@ -244,15 +244,15 @@ def _built(options: BuildOptions, build: BuildCall, before: str, engines: Engine
     # One that was ended by a signal is not asked why.
     if code > 0:
         _ask_engine(options, build.words[0])
-    found = Built(
+    built = Built(
         **build.as_dict("image", "file", "platform", "log"),
         seconds=round(took, 1),
         exit_code=code,
         step=steps.failed if code else "",
         digest=image_exports.digest(build.metadata),
     )
-    caller().say(f"{'failed' if code else 'built'} {build.image}: {found.ended}")
-    return found
+    caller().say(f"{'failed' if code else 'built'} {build.image}: {built.ended}")
+    return built
 
 
 def _lines(printed: IO[bytes] | None, log: BinaryIO) -> Iterator[str]:
@@ -267,11 +267,11 @@ def _ask_engine(options: BuildOptions, engine: str) -> None:
     if options.builder:
         image_exports.find_builder(options.builder, "--bootstrap")
         return
-    asked = image_exports.call(engine, "version")
-    if asked.returncode:
+    version = image_exports.call(engine, "version")
+    if version.returncode:
         raise ToolMissing(
             f"`{engine}` cannot connect to its engine",
-            found=asked.stderr.strip().rpartition("\n")[2],
+            found=version.stderr.strip().rpartition("\n")[2],
             help=f"start it, or name another: `{engine} context use`, DOCKER_HOST",
         )
 
@@ -280,8 +280,8 @@ def _diagnosed(build: BuildCall, matrix: Matrix) -> Report:
     """What is known of the log of a build that failed, beside its lock."""
     from toolmatrix.commands import diagnose
 
-    seen = diagnose.observe_log(build.log, None, build.log)
-    return diagnose.diagnose_log(seen, build.lock, diagnose.MOST, matrix)
+    observation = diagnose.observe_log(build.log, None, build.log)
+    return diagnose.diagnose_log(observation, build.lock, diagnose.MOST, matrix)
 
 
 def _started(build: BuildCall) -> subprocess.Popen[bytes]:
@@ -335,10 +335,10 @@ def _bake(options: BuildOptions, folder: str, lock: Lock) -> Iterator[BuildCall]
         # `--file` is said, as bake would read a compose file beside it as well.
         start = ("docker", "buildx", "bake", "--file", BAKE)
         words = (*start, *out.words, *options.builder_words, *options.flags, bake_name(name))
-        made = _build(folder, name, target, platform, words)
-        image = out.image or _baked(folder, name) or made.image
+        build = _build(folder, name, target, platform, words)
+        image = out.image or _baked(folder, name) or build.image
         # Paths in a bake file are relative to where bake runs.
-        yield made.replace(folder=folder, image=image, metadata=out.metadata)
+        yield build.replace(folder=folder, image=image, metadata=out.metadata)
 
 
 def _each(options: BuildOptions, folder: str, lock: Lock, engine: str) -> Iterator[BuildCall]:
@@ -383,14 +383,14 @@ def _baked(folder: str, name: str) -> str:
 def _images(options: BuildOptions, folder: str, lock: Lock) -> Iterator[tuple[str, str, str]]:
     named = options.targets
     wanted = settled(Fields(target=named), options.index).target if named else ()
-    found = 0
+    count = 0
     for name, environment, target in lock.names():
         if os.path.isfile(os.path.join(folder, name + _ENDING)) and (
             not wanted or target in wanted
         ):
-            found += 1
+            count += 1
             yield name, target, lock.environments[environment].targets[target].platform
-    if not found:
+    if not count:
         raise NothingMatched(
             "no Dockerfile for this lock",
             where=Position(folder),
@@ -400,7 +400,7 @@ def _images(options: BuildOptions, folder: str, lock: Lock) -> Iterator[tuple[st
 
 BAKE = "docker-bake.json"
 # What an engine, and what a registry, says of an image.
-_HELD: tuple[str, ...] = ("images", "--quiet", "--no-trunc")
+_LOCAL: tuple[str, ...] = ("images", "--quiet", "--no-trunc")
 # Without `json` imagetools takes a template that begins so for its own, and prints the whole index.
 _DIGEST = "{{json .Manifest.Digest}}"
 _PUSHED: tuple[str, ...] = ("buildx", "imagetools", "inspect", "--format", _DIGEST)
@@ -439,10 +439,10 @@ class BuildResults:
         return self
 
     def _take(self, body: Any) -> None:
-        (held,) = body["builds"]
+        (result,) = body["builds"]
         self.done[body["run"]] = (
             body["identity"],
-            Built(**{name: held[name] for name in Built._fields}),
+            Built(**{name: result[name] for name in Built._fields}),
         )
 
     def kept(self, call: BuildCall) -> Built | None:
@@ -466,8 +466,8 @@ class BuildResults:
         folder = os.path.dirname(call.file)
         files = (*(f"{stem}.{end}" for end in ("Dockerfile", "check.sh", "requirements.txt")),)
         texts = [_text(path) for path in (*files, call.lock, os.path.join(folder, BAKE))]
-        held = [os.path.abspath(folder), *call.words, *texts, *self._variables(texts[-1])]
-        return sha256("\0".join(held).encode()).hexdigest()
+        inputs = [os.path.abspath(folder), *call.words, *texts, *self._variables(texts[-1])]
+        return sha256("\0".join(inputs).encode()).hexdigest()
 
     def _variables(self, bake: str) -> Iterator[str]:
         try:
@@ -487,7 +487,7 @@ class BuildResults:
             except OSError:
                 return ""
             return f"{there.st_size} {there.st_mtime_ns}"
-        query = _PUSHED if call.metadata else _HELD
+        query = _PUSHED if call.metadata else _LOCAL
         return image_exports.output_of(call.words[0], *query, call.image).strip()
 
     def __exit__(self, *_: object) -> None:

@@ -143,7 +143,7 @@ def _stages(context: Context, log: str = "", **arguments: Any) -> Stages:
 def _show(context: Context, answer: Stages) -> int:
     options = context.options
     if options.format not in _TEXTS or options.format == "svg":
-        context.write(answer.drawn(options.format))
+        context.write(answer.draw(options.format))
         return int(answer.failed)
     return context.give(answer, full=bool(options.verbose), explain=options.explain)
 

@@ -61,7 +61,9 @@ def hide_secrets(inventory: Inventory, history: Iterable[str] = ()) -> Inventory
     mask = partial(_mask, known, searched)
     features = dict(inventory.features)
     for name in filter(_is_setting, inventory.features):
-        features[name] = tuple(seen.replace(version=mask(seen.version)) for seen in features[name])
+        features[name] = tuple(
+            sighting.replace(version=mask(sighting.version)) for sighting in features[name]
+        )
     return inventory.replace(
         features=dict(sorted({**features, FEATURE: tuple(holders)}.items())),
         history=tuple((layer, mask(text)) for layer, text in inventory.history),

@@ -42,7 +42,7 @@ class Published(Value):
 
 
 # What sources of a list of files say: `package numpy, final releases 1.13.0 to 2.5.5`.
-_LISTED = re.compile(
+_LISTING = re.compile(
     r"package ([\w.-]+), (?:final )?releases |packages ([\w.-]+(?:, [\w.-]+)*), each "
 )
 
@@ -51,7 +51,7 @@ def packages(matrix: Matrix) -> dict[str, dict[str, list[str]]]:
     """Releases that were read in the list of files of a package, by component and by package."""
     by_component: dict[str, dict[str, list[str]]] = {}
     for (component, version), release in matrix.releases.items():
-        at = _LISTED.match(matrix.sources[release.source].at)
+        at = _LISTING.match(matrix.sources[release.source].at)
         # A build is published with its release.
         if at and not matrix.components[component].variant_of:
             names = (at[1] or at[2]).split(", ")

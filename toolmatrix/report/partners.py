@@ -169,7 +169,7 @@ def _head(index: Index, document: PartnersDocument, quiet: Collection[str]) -> l
     if named != component:
         of = ranges(index, component, document["releases"])
     target, source, accelerator = (
-        terminal.listing([*dict.fromkeys(way[key] for way in document["ways"])], "or")
+        terminal.listing([*dict.fromkeys(method[key] for method in document["ways"])], "or")
         for key in ("target", "from", "accelerator")
     )
     lines = [f"{named} {of} on {target}, from {source}, accelerator {accelerator}"]

@@ -127,7 +127,7 @@ def preferred(index: Index, resolution: Resolution, choice: Choice, other: str) 
     mine = build(index, choice.component, choice.version)
     another = build(index, choice.component, other)
     chosen = resolution.targets[choice.target]
-    devices = [one.version for one in chosen if one.component == "device"]
+    devices = [choice.version for choice in chosen if choice.component == "device"]
     # In the order in which the solver prefers builds: see `solve.preferences`.
     if any(_native(index, mine, name) > _native(index, another, name) for name in devices):
         return "machine code for the device comes before code that the driver compiles, by rule native-sass"

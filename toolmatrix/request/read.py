@@ -169,17 +169,15 @@ def read(
     names, fields = Names(index), settled(fields, index)
     asks = list(_read_asks(names, fields, varied))
     named = {ask.component for ask in asks}
-    # Each default rests on those before: a device has an accelerator, which has a target, and what is there as a wheel
-    # alone decides what it computes on.
+    # Each default rests on those before: a device has an accelerator, which has a target; a wheel, what it computes on.
     archs, devices, products = _codegen(names, fields)
     codegen = _codegen_accelerator(names, archs, devices) if archs or devices else ""
     computes = codegen or fields.accelerator.removeprefix("none")
     targets = tuple(dict.fromkeys(fields.target)) or (
         _target(asks, names, computes, devices, products),
     )
-    several = len(targets) > 1
     # A device of one of several targets says nothing of the others.
-    default_codegen = "" if several else codegen
+    default_codegen = "" if len(targets) > 1 else codegen
     contexts = {target: context(target, fields, index) for target in targets}
 
     def computing(target: str, origin: str) -> str:
@@ -187,10 +185,9 @@ def read(
 
     from_ = fields.from_ or default(asks, names, fields, targets, devices, computing)
     for target in () if "accelerator" in named else targets:
-        chosen = computing(target, from_)
-        contexts[target].append(
-            option("accelerator", chosen, target, implied=not fields.accelerator)
-        )
+        accelerator = computing(target, from_)
+        chosen = option("accelerator", accelerator, target, implied=not fields.accelerator)
+        contexts[target].append(chosen)
     lines = [line for ask in asks for line in _placed(ask, contexts, names)]
     lines += [ask for context in contexts.values() for ask in context]
     if "from" not in named:
@@ -199,9 +196,11 @@ def read(
         lines.append(_distro(fields, names))
     aligned = tuple(dict.fromkeys(names.component(name) for name in fields.align))
     # What at most one of the targets can have cannot differ between them.
-    lone = tuple(name for name in aligned if several and len(_having(name, contexts, index)) <= 1)
+    lone = tuple(
+        name for name in aligned if targets[1:] and len(_having(name, contexts, index)) <= 1
+    )
     request = Request(
-        # A line that is said twice would stand twice in every reason.
+        # A repeated line would be in every reason twice.
         asks=tuple(dict.fromkeys(lines)),
         targets=targets,
         align=tuple(name for name in aligned if name not in lone),
@@ -220,7 +219,9 @@ def read(
         recipe=fields.recipe,
         stipulations=_stipulations(fields.recipe, index),
     )
-    return request.replace(apart=_unavailable(request, names)) if several else request
+    if not targets[1:]:
+        return request
+    return request.replace(unavailable=_unavailable(request, names))
 
 
 def _read_asks(names: Names, fields: Fields, varied: Sequence[str]) -> Iterator[Ask]:

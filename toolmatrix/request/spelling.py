@@ -173,7 +173,9 @@ def unreadable(
     )
 
 
-def unknown(names: Names, name: str, selector: str = "", *, asked: bool = False) -> NothingMatched:
+def unknown(
+    names: Names, name: str, selector: str = "", *, requested: bool = False
+) -> NothingMatched:
     """No component is called that, nor a package if the index was `asked`: with the nearest name, or the right form."""
 
     readings = understood(names, name) or [request_of_index_name(names, name, selector)]
@@ -182,13 +184,13 @@ def unknown(names: Names, name: str, selector: str = "", *, asked: bool = False)
     # Builds are named by their release, `torch==2.6.0+cu124`, and not by the name that the matrix has for them.
     known = [component for component, head in names.components.items() if not head["variant_of"]]
     # What is but misspelt is not to be looked for elsewhere, where another may have taken that name.
-    if not asked and not closest(name, known, _SLIP):
+    if not requested and not closest(name, known, _SLIP):
         help += f", and `toolmatrix resolve {name} --online` a package of the index"
     if name in NEWEST:
         help = "a component without a version means its newest release that fits"
     return NothingMatched(
         f"unknown component `{name}`"
-        + (", which is not a package of the index either" if asked else ""),
+        + (", which is not a package of the index either" if requested else ""),
         # Names that are like it lead astray where it is known what was meant.
         expected="" if suggestions or name in NEWEST else nearest(name.replace("_", "-"), known),
         found=f"`{name}`",

@@ -204,7 +204,7 @@ class Demand:
         self.components = assembly.header["components"]
         self.least = words.rank(assembly.request.min_evidence)
         self.sizes = [(2 << variable.count) - 1 for variable in assembly.variables]
-        self.given = {
+        self.given_components = {
             variable.number
             for variable in assembly.variables
             if self.components[variable.component]["given"]
@@ -251,7 +251,7 @@ class Demand:
         needed = {
             v.number
             for v in answer.variables
-            if v.number in self.given or v.component in self._partners
+            if v.number in self.given_components or v.component in self._partners
         }
         absent = {v.number for v in answer.variables if not answer.values[v.number]}
         size = -1
@@ -382,7 +382,9 @@ class Demand:
         for edge in self.joining(answer.target):
             # What lies inside or outside alone builds no bridge; the context is on no side.
             inside = detached.intersection(edge)
-            if not inside or len(inside) == sum(number not in self.given for number in edge):
+            if not inside or len(inside) == sum(
+                number not in self.given_components for number in edge
+            ):
                 continue
             if not why.refute(_Speaker(_TESTED, 0, edge, enough=True, row=None)):
                 return self.whole(answer)
@@ -394,7 +396,8 @@ class Demand:
         return {
             variable.number: 1 << answer.values[variable.number]
             for variable in answer.variables
-            if variable.number not in self.given and (among is None or variable.number in among)
+            if variable.number not in self.given_components
+            and (among is None or variable.number in among)
         }
 
     def speakers(self, target: str, variable: Variable) -> list[_Speaker]:
@@ -485,7 +488,7 @@ class Demand:
                     for group in assembly.component(name).binding_groups:
                         about = named.get(group.component)
                         terms = self.terms(group.conditions, named)
-                        if about is None or terms is None or about.number in self.given:
+                        if about is None or terms is None or about.number in self.given_components:
                             continue
                         for binding in group.of(-1) if group.kind != "needs" else ():
                             if names_releases(assembly.index, binding, (2 << about.count) - 2):

@@ -218,8 +218,8 @@ class _Grid:
         for fact in self.assembly.component(builds).bindings:
             about = fact.component
             # What else a build requires is a question of the cells.
-            given = fact.kind != "needs" and (about == of or heads[about]["given"])
-            if given and _certain(self.left, fact.conditions) and not fact.allowed & left[about]:
+            is_given = fact.kind != "needs" and (about == of or heads[about]["given"])
+            if is_given and _certain(self.left, fact.conditions) and not fact.allowed & left[about]:
                 mask &= ~fact.mask
         return mask
 
@@ -486,9 +486,9 @@ class RequestFacts:
         self.left = reachable.remaining[request.targets[0]]
         self.requested = reachable.requested.get((request.targets[0], component), -1)
         self.floor = words.rank(request.min_evidence or words.UNKNOWN)
-        given = [name for name, head in self.heads.items() if head["given"]]
+        givens = [name for name, head in self.heads.items() if head["given"]]
         # Some of what is given goes with nothing else that is, such as an accelerator with a target.
-        possible = all(self.usable(name) & self.left[name] for name in given)
+        possible = all(self.usable(name) & self.left[name] for name in givens)
         self.mask = self.usable(component) & self.requested if possible else 0
 
     def usable(self, component: str) -> int:
@@ -498,11 +498,11 @@ class RequestFacts:
         mask = ((2 << len(facts.versions)) - 2) & ~facts.yanked
         # An empty date comes before every day: a release without one counts as out.
         mask &= ~sum(2 << i for i, date in enumerate(facts.dates) if at and date > at)
-        given = {name for name, head in self.heads.items() if head["given"]}
+        givens = {name for name, head in self.heads.items() if head["given"]}
         for binding in self.hard(facts):
-            if binding.component in given and not binding.allowed & self.left[binding.component]:
+            if binding.component in givens and not binding.allowed & self.left[binding.component]:
                 mask &= ~binding.mask
-        for name in given:
+        for name in givens:
             for binding in self.hard(self.index.component(name)):
                 # It binds where it covers all that the request leaves of its subject.
                 if binding.component == component and not self.left[name] & ~1 & ~binding.mask:

@@ -156,7 +156,7 @@ def with_default_accelerators(index: Index, request: Request) -> Iterator[Reques
         # By default such a target computed on nothing, and a codegen arch or device was meant for others.
         there = tuple(pair for pair in request.unavailable if pair[0] not in moved)
         if there != request.unavailable:
-            yield variant.replace(apart=there)
+            yield variant.replace(unavailable=there)
         yield variant
 
 
