@@ -194,17 +194,13 @@ def read(
         lines.append(option("from", from_, implied=not fields.from_))
     if fields.distro:
         lines.append(_distro(fields, names))
-    aligned = tuple(dict.fromkeys(names.component(name) for name in fields.align))
-    # What at most one of the targets can have cannot differ between them.
-    lone = tuple(
-        name for name in aligned if targets[1:] and len(_having(name, contexts, index)) <= 1
-    )
+    aligned, unaligned = _aligned(fields, names, contexts)
     request = Request(
         # A repeated line would be in every reason twice.
         asks=tuple(dict.fromkeys(lines)),
         targets=targets,
-        align=tuple(name for name in aligned if name not in lone),
-        unaligned=lone,
+        align=aligned,
+        unaligned=unaligned,
         archs=archs,
         devices=devices,
         products=products,
@@ -222,6 +218,19 @@ def read(
     if not targets[1:]:
         return request
     return request.replace(unavailable=_unavailable(request, names))
+
+
+def _aligned(
+    fields: Fields, names: Names, contexts: Mapping[str, list[Ask]]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The components that have to be equal on all targets, and those that at most one of the targets can have."""
+    components = dict.fromkeys(names.component(name) for name in fields.align)
+    unaligned = tuple(
+        name
+        for name in components
+        if len(contexts) > 1 and len(_having(name, contexts, names.index)) <= 1
+    )
+    return tuple(name for name in components if name not in unaligned), unaligned
 
 
 def _read_asks(names: Names, fields: Fields, varied: Sequence[str]) -> Iterator[Ask]:
