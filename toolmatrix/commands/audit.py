@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
 
@@ -205,6 +204,8 @@ def _audited(
 def _fetch_published(
     sources: Sources, wanted: Mapping[str, Iterable[str]], pythons: Sequence[str]
 ) -> dict[str, Published]:
+    from concurrent.futures import ThreadPoolExecutor
+
     packages = list(dict.fromkeys(chain(*wanted.values())))
     with ThreadPoolExecutor(sources.parallel) as pool:
         by_package = dict(
@@ -273,6 +274,8 @@ def _unresolved(
     rules: judge.AuditRules,
     progress: Progress,
 ) -> Iterator[Finding]:
+    from concurrent.futures import ThreadPoolExecutor
+
     def refusal(pins: Pins) -> str:
         platform = rules.platform(pins.machine, pins.glibc)
         return sources.resolver.refusal(pins.requirements, pins.python, platform)
@@ -331,6 +334,8 @@ def _tried(
     opened: OpenMatrix, names: Sequence[str], pythons: Sequence[str], jobs: int
 ) -> ImportedReleases:
     """Install, import and use releases, `jobs` at a time."""
+    from concurrent.futures import ThreadPoolExecutor
+
     index, env = opened.index, caller().env
     operations = environments.operations()
     work = list(_releases(index, names, operations.of))

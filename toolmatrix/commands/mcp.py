@@ -5,9 +5,6 @@ Messages come on stdin and answers go to stdout, as the official SDK reads and w
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
-
 from toolmatrix import __version__
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.cli.tools import OF_REQUEST, TOOLS, SessionDefaults, ToolReply, call_tool, failure
@@ -76,6 +73,8 @@ def run(
             help="pip install 'toolmatrix[mcp]'",
         ) from None
 
+    import asyncio
+
     # Only a process can be killed at any time. Start the first one before the threads that read
     # messages.
     answering = Worker(
@@ -105,6 +104,9 @@ def run(
 
 def server(date: str, answering: Worker) -> Server[Any]:
     """The server of the SDK, over whatever carries its messages, for a matrix of a day."""
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
     from mcp import types
     from mcp.server import Server
 
