@@ -45,8 +45,8 @@ def _made(root: str, index: str) -> dict[str, str]:
     sys.path.insert(0, root)
     try:
         from toolmatrix.commands import _man as man
-        from toolmatrix.facts.index import Index, IndexFolder
-        from toolmatrix.facts.store import build_index
+        from toolmatrix.factbase.index import Index, IndexFolder
+        from toolmatrix.factbase.store import build_index
 
         build_index(root, index)
         return man.pages(Index(index, IndexFolder(index)).header["date"])

@@ -9,7 +9,7 @@ from toolmatrix.request.read import RequestContext
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.solve.request import Request
 
 

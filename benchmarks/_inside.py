@@ -17,7 +17,7 @@ from _measure import Spread, mean, spread
 from _prepare import matrix
 
 from toolmatrix.cli import COLLECT_EVERY
-from toolmatrix.facts.store import open_index
+from toolmatrix.factbase.store import open_index
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import solve
 from toolmatrix.solve.resolve import resolve

@@ -18,7 +18,7 @@ from _asked import ask
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from tests.solve.generate import banded
-from toolmatrix.facts.store import open_index
+from toolmatrix.factbase.store import open_index
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Problem, Support
 

@@ -19,7 +19,7 @@ from _measure import spread
 
 from toolmatrix import __version__
 from toolmatrix.errors import NoImage
-from toolmatrix.facts.store import open_index
+from toolmatrix.factbase.store import open_index
 from toolmatrix.lockfile import lock_file
 from toolmatrix.lockfile import model as locks
 from toolmatrix.lockfile.model import DEFAULT, Lock
@@ -34,7 +34,7 @@ from toolmatrix.solve.resolve import possible
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.rendering.model import Job
 
 QUESTION = ("cuda", "gcc", "python", "base-image==nvidia/cuda:*", "--target=x86")

@@ -11,11 +11,11 @@ import sys
 from typing import Any
 
 from toolmatrix import resources
-from toolmatrix.facts import load
-from toolmatrix.facts.compile import compile_matrix
-from toolmatrix.facts.index import component_file
-from toolmatrix.facts.store import open_index, write_folder
-from toolmatrix.facts.writer import _Writer
+from toolmatrix.factbase import load
+from toolmatrix.factbase.compile import compile_matrix
+from toolmatrix.factbase.index import component_file
+from toolmatrix.factbase.store import open_index, write_folder
+from toolmatrix.factbase.writer import _Writer
 
 COPIES = [f"~{number}" for number in range(1, 10)]
 

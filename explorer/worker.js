@@ -6,7 +6,7 @@ import importlib, json, sys
 sys.path.append(place)
 from toolmatrix.api.explorer import Explorer
 from toolmatrix.api.requests import OpenMatrix
-from toolmatrix.facts.index import Index, in_memory
+from toolmatrix.factbase.index import Index, in_memory
 
 class Fetched(dict):
     def __missing__(self, name):

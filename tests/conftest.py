@@ -139,7 +139,7 @@ def _small_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
 def _indexes_stay() -> Iterator[None]:
     """Many tests have small matrices in the cache of all, and none of them may push out what others compiled."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("toolmatrix.facts.store._MAX_INDEXES", 10_000)
+        patch.setattr("toolmatrix.factbase.store._MAX_INDEXES", 10_000)
         yield
 
 
@@ -185,7 +185,7 @@ def _alone(
 def _opened_once() -> Iterator[None]:
     """Runs in this process share one index of the built-in matrix."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("toolmatrix.facts.store.open_index", matrix.opened_once)
+        patch.setattr("toolmatrix.factbase.store.open_index", matrix.opened_once)
         yield
 
 

@@ -15,14 +15,14 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from toolmatrix import resources
-from toolmatrix.facts import load, store
-from toolmatrix.facts.store import open_index
+from toolmatrix.factbase import load, store
+from toolmatrix.factbase.store import open_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.model import Matrix
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.model import Matrix
 
 SMALL = Path(__file__).parent / "cli" / "fixtures" / "small"
 _load = load.load

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
-from toolmatrix.facts import evidence
+from toolmatrix.factbase import evidence
 
 PACKAGE = Path(__file__).parent.parent / "toolmatrix"
 DRAFT = "https://json-schema.org/draft/2020-12/schema"

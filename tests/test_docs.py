@@ -36,7 +36,7 @@ from toolmatrix.cli.main import main
 from toolmatrix.cli.tools import TOOLS
 from toolmatrix.command import COMMANDS, all_options, meanings
 from toolmatrix.command.options import COMMON, REQUEST
-from toolmatrix.facts.evidence import WORDS
+from toolmatrix.factbase.evidence import WORDS
 from toolmatrix.report.terminal import wrap
 from toolmatrix.resources import rules_path, schema_path
 
@@ -253,7 +253,7 @@ def folder(
         shutil.copytree(ROOT / "docs" / name, work / "docs" / name)
     monkeypatch.chdir(work)
     monkeypatch.setattr(checks, "processors", lambda: 1)
-    monkeypatch.setattr("toolmatrix.facts.load.load", matrix.loaded_once)
+    monkeypatch.setattr("toolmatrix.factbase.load.load", matrix.loaded_once)
     return Folder(work, cache)
 
 

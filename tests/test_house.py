@@ -46,8 +46,8 @@ FLOORS = (
     {"api"},
     {"rendering", "judging", "report", "harvest"},
     {"logs", "request"},
-    {"solve", "compilation", "inventory", "lockfile", "recipes"},
-    {"facts", "images", "manifests"},
+    {"solve", "compilation", "inspection", "lockfile", "recipes"},
+    {"factbase", "images", "manifests"},
     {"codes"},
     {"document_store", "http", "opener", "resources", "finding", "lines", "outputs", "pack", "toml"}
     | {"further_errors"},
@@ -315,7 +315,7 @@ def test_the_search_for_imports_finds_them(monkeypatch: pytest.MonkeyPatch, tmp_
     module.write_text(
         "import os\n"
         "import toolmatrix.report.terminal\n"
-        "from toolmatrix import facts, __version__\n"
+        "from toolmatrix import factbase, __version__\n"
         "from . import engine\n"
         "from ..errors import CannotSay\n"
         "def later():\n"
@@ -323,7 +323,7 @@ def test_the_search_for_imports_finds_them(monkeypatch: pytest.MonkeyPatch, tmp_
     )
     assert list(imports(module)) == [
         (2, "report"),
-        (3, "facts"),
+        (3, "factbase"),
         (3, "__init__"),
         (4, "solve"),
         (5, "errors"),
@@ -373,7 +373,7 @@ def test_commands_open_the_matrix_in_one_way() -> None:
         f"{shown(path)}:{line}"
         for path in commands
         for line, name in house.imports(read(path, PACKAGE), types=True)
-        if name.startswith("toolmatrix.facts.store.")
+        if name.startswith("toolmatrix.factbase.store.")
     ]
     assert wrong == []
 
@@ -422,7 +422,7 @@ RECORD_CALLS = {
 }
 RECORD_LISTS = {"bindings", "disputed", "disputes", "row_groups"}
 # Where arrays of the file become records.
-READS_THE_INDEX = PACKAGE / "facts" / "index.py"
+READS_THE_INDEX = PACKAGE / "factbase" / "index.py"
 
 
 def is_index_data(node: ast.AST | None, names: set[str]) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from toolmatrix.cli.main import main
-from toolmatrix.facts import yamlfile
+from toolmatrix.factbase import yamlfile
 from toolmatrix.resources import matrix_root
 
 if TYPE_CHECKING:

@@ -68,7 +68,7 @@ Digest = str
 Code = str
 """The code of a rule: TM and three digits."""
 Evidence = str
-"""A word of `toolmatrix.facts.evidence`."""
+"""A word of `toolmatrix.factbase.evidence`."""
 Count = int
 """A number from 0."""
 Ordinal = int

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import toolmatrix
 from toolmatrix.command import COMMANDS, all_options, every_format, meanings
 from toolmatrix.commands.help import flags, meaning, sections, usage
-from toolmatrix.facts import pieces
+from toolmatrix.factbase import pieces
 from toolmatrix.harvest.families import families
 from toolmatrix.rendering import formats
 from toolmatrix.report.rules import load_rules

@@ -15,7 +15,7 @@ from tests import matrix
 from toolmatrix.api.explorer import Explorer
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.cli.main import main
-from toolmatrix.facts.index import Index, in_memory
+from toolmatrix.factbase.index import Index, in_memory
 from toolmatrix.report.claims import address
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.request.fields import parse_arguments

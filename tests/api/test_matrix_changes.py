@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from tests.facts.small import facts, table, write
+from tests.factbase.small import facts, table, write
 from toolmatrix.api.matrix_changes import changes, open_earlier
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.errors import MatrixError
-from toolmatrix.facts import store
+from toolmatrix.factbase import store
 from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def test_an_earlier_matrix_is_a_folder_an_archive_or_a_front_page(
         open_matrix(path).digest
     }
     archive.write_bytes(open_matrix(path).to_bytes()[:300])
-    monkeypatch.setattr("toolmatrix.facts.index.FORMAT", "toolmatrix-index/0")
+    monkeypatch.setattr("toolmatrix.factbase.index.FORMAT", "toolmatrix-index/0")
     for damaged in (archive, folder):
         with pytest.raises(MatrixError, match="damaged or from another version"):
             open_earlier(damaged)

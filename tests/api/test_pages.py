@@ -23,7 +23,7 @@ from toolmatrix.cli.main import main
 from toolmatrix.commands import page as pages
 from toolmatrix.commands.page import RUNTIME, page
 from toolmatrix.errors import OutputError, ToolMissing, UsageError
-from toolmatrix.facts.index import Index
+from toolmatrix.factbase.index import Index
 from toolmatrix.resources import explorer_root, schema_path
 
 pytestmark = [pytest.mark.slow, pytest.mark.process, pytest.mark.long]

@@ -34,7 +34,7 @@ import sys
 sys.path.insert(0, "/package")
 import toolmatrix
 from toolmatrix.api.requests import OpenMatrix
-from toolmatrix.facts.index import Index
+from toolmatrix.factbase.index import Index
 def read(name, start=0, length=None):
     with open(f"{folder}/{name}", "rb") as file:
         return file.read()[start:None if length is None else start + length]

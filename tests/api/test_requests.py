@@ -232,7 +232,7 @@ def test_damage_in_bytes_is_found_when_they_are_opened() -> None:
 
 def test_the_folder_of_an_index_is_a_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     opened = toolmatrix.open_matrix()
-    monkeypatch.setattr("toolmatrix.facts.store.open_index", None)
+    monkeypatch.setattr("toolmatrix.factbase.store.open_index", None)
     again = toolmatrix.open_matrix(opened.index.path)
     assert again.digest == opened.digest
     assert str(toolmatrix.resolve("cuda", matrix=again)) == str(

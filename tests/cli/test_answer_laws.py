@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tests.cli.conftest import Cli
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import ComponentFacts
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.records import ComponentFacts
 
 CURATED = Path(matrix_root()) / "matrix" / "curated"
 # cuDNN 8.9, which they require, has no package for their machine.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from toolmatrix.facts.versions import Scale
+from toolmatrix.factbase.versions import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Cli
     from tests.images.hostile import Server
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
 
 FRONT = """\
 schema: toolmatrix.matrix/1

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.test_build import NO_BUILDX, engine
 from tests.cli.test_documents import validated
-from toolmatrix.facts import yamlfile
+from toolmatrix.factbase import yamlfile
 from toolmatrix.harvest import runs
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import pytest
 
 from tests.cli.test_documents import validated
 from tests.images import images
-from tests.inventory import machines
+from tests.inspection import machines
 from tests.judging.test_images import ARM
 from toolmatrix.cli.main import main
-from toolmatrix.inventory import host
+from toolmatrix.inspection import host
 from toolmatrix.lockfile import lock_file
 from toolmatrix.lockfile.model import (
     Lock,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.test_documents import validated
-from tests.inventory.machines import Captured
+from tests.inspection.machines import Captured
 from tests.judging.test_machine import FILES, OUTPUTS, X86, changed
-from toolmatrix.inventory import host
+from toolmatrix.inspection import host
 from toolmatrix.judging.machine import CHECKS
 from toolmatrix.lockfile import lock_file
 from toolmatrix.lockfile.model import Lock, LockedEnvironment

@@ -61,7 +61,7 @@ def test_the_summary_counts_by_evidence_component_and_source(cli: Cli, front: st
 
 def test_the_count_is_the_one_of_the_version(cli: Cli, cache: str) -> None:
     document = cli("facts", "--json", XDG_CACHE_HOME=cache).json()
-    from toolmatrix.facts.store import open_index
+    from toolmatrix.factbase.store import open_index
 
     count = open_index([], {"XDG_CACHE_HOME": cache}).header["facts"]
     assert document["summary"]["count"] == count

@@ -135,7 +135,7 @@ def test_a_matrix_that_is_compiled_is_told(cli: Cli, here: Path, tmp_path: Path)
             super().__exit__(*given)
 
     with pytest.MonkeyPatch.context() as patch:
-        from tests.facts import small
+        from tests.factbase import small
 
         patch.setattr(progress, "Waiting", Slow)
         path = small.write(tmp_path, small.facts())

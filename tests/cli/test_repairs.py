@@ -21,7 +21,7 @@ from packaging.specifiers import SpecifierSet
 from tests.amount import sampled
 from tests.cli.conftest import Outcome
 from toolmatrix.cli.main import main
-from toolmatrix.facts.store import open_index
+from toolmatrix.factbase.store import open_index
 
 VERSIONED = (
     *("tensorflow", "tensorflow-cpu", "tensorflow-rocm", "cuda", "rocm", "cudnn", "nccl"),

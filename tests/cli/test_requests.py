@@ -16,7 +16,7 @@ from tests.cli.conftest import SMALL, Outcome
 from toolmatrix.cli.main import main
 from toolmatrix.command import all_options
 from toolmatrix.command.options import REQUEST
-from toolmatrix.facts.store import open_index
+from toolmatrix.factbase.store import open_index
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

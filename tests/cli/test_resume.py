@@ -126,7 +126,7 @@ def test_a_directory_as_a_root_is_judged_every_time(real: Cli, here: Path) -> No
 def test_an_image_that_changes_while_it_is_judged_is_judged_again(
     real: Cli, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from toolmatrix.inventory import subjects
+    from toolmatrix.inspection import subjects
 
     archive(here / "x", GOOD)
     before = subjects.observe

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from toolmatrix.facts.store import open_index
+from toolmatrix.factbase.store import open_index
 from toolmatrix.request.read import RequestContext
 from toolmatrix.solve import preferences
 from toolmatrix.solve.assemble import Assembly
@@ -15,7 +15,7 @@ from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.resolve import attach_evidence
 
 if TYPE_CHECKING:
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
 
 
 @pytest.fixture

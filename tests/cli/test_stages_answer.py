@@ -17,7 +17,7 @@ from tests.compilation import real as tools
 from tests.compilation.test_driver import fake
 from toolmatrix.api.locks import Locked
 from toolmatrix.compilation.drivers import installed
-from toolmatrix.facts import lookups
+from toolmatrix.factbase import lookups
 from toolmatrix.judging import stage_facts
 from toolmatrix.request import compiles
 

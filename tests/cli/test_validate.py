@@ -14,8 +14,8 @@ import pytest
 from tests.cli.test_documents import validated
 from tests.images import images as image_files
 from tests.judging.test_images import ARM, good, seen, with_component, with_feature
-from toolmatrix.inventory import subjects
-from toolmatrix.inventory.model import LOCK as LOCK_INSIDE
+from toolmatrix.inspection import subjects
+from toolmatrix.inspection.model import LOCK as LOCK_INSIDE
 from toolmatrix.judging.expectations import DIGEST
 from toolmatrix.lockfile import lock_file
 from toolmatrix.lockfile.model import Lock, LockedComponent, LockedEnvironment, LockedFlags
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.cli.conftest import Cli
-    from toolmatrix.inventory.model import Inventory
+    from toolmatrix.inspection.model import Inventory
 
 LOCK = Lock(
     matrix_digest="sha256:" + "0" * 64,

@@ -19,7 +19,7 @@ import pytest
 import zstandard
 
 from tests.images import images, test_headers, test_storage
-from tests.inventory import test_offload, test_subject_lists
+from tests.inspection import test_offload, test_subject_lists
 from tests.logs import captured as logs
 from toolmatrix.api import requests
 from toolmatrix.commands import diagnose
@@ -33,8 +33,8 @@ from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layers import FILE, Entry, Layer, LayerReader, Tree
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.streams import Section
-from toolmatrix.inventory import elf, layers, rpm, subjects
-from toolmatrix.inventory.observe import Look, observe
+from toolmatrix.inspection import elf, layers, rpm, subjects
+from toolmatrix.inspection.observe import Look, observe
 from toolmatrix.judging import validation
 from toolmatrix.logs import log, signatures
 from toolmatrix.manifests import files, read

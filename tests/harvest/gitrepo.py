@@ -8,7 +8,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from toolmatrix.errors import HarvestRefused
-from toolmatrix.facts import yamlfile
+from toolmatrix.factbase import yamlfile
 from toolmatrix.harvest import tree
 from toolmatrix.harvest.families import FAMILIES, Family, HarvestContext
 from toolmatrix.harvest.transport import Session
@@ -90,7 +90,7 @@ def family(text: str = FAMILY, name: str = "project-source") -> Family:
 
 def context(place: Path | str, env: Mapping[str, str] = PATH) -> HarvestContext:
     """What a harvester of trees is given."""
-    return HarvestContext(session=Session(), day=DAY, path=str(place), env=env)
+    return HarvestContext(session=Session(), day=DAY, place=str(place), env=env)
 
 
 def harvested(place: Path | str, text: str = FAMILY) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from toolmatrix.facts.versions import Scale
+from toolmatrix.factbase.versions import Scale
 
 MATRIX = Path(__file__).parent.parent.parent / "matrix"
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from toolmatrix.errors import HarvestRefused, MatrixError
-from toolmatrix.facts import yamlfile
+from toolmatrix.factbase import yamlfile
 from toolmatrix.harvest import wheels
 from toolmatrix.harvest.wheels import WheelCell
 

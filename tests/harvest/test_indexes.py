@@ -121,7 +121,7 @@ def test_pip_says_the_same(tmp_path: Path, case: str) -> None:
 
 
 def test_a_saved_index_is_a_directory_or_an_address(tmp_path: Path) -> None:
-    context = HarvestContext(session=Session(), day=date(2026, 11, 23), path=str(tmp_path))
+    context = HarvestContext(session=Session(), day=date(2026, 11, 23), place=str(tmp_path))
     assert families.index_urls(context) == (tmp_path.as_uri(),)
     address = "https://index.example/simple"
     assert families.index_urls(context.replace(place=address)) == (address,)

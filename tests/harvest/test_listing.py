@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from toolmatrix.errors import HarvestRefused, MatrixError, UsageError
-from toolmatrix.facts.load import load
+from toolmatrix.factbase.load import load
 from toolmatrix.harvest import families, runs
 from toolmatrix.harvest.families import HarvestContext
 from toolmatrix.harvest.transport import Session
@@ -48,7 +48,7 @@ def harvested(folder: Path, *, place: str = "", **more: Any) -> dict[str, Any]:
     file.write_text(
         yaml.safe_dump({"schema": families.SCHEMA, "families": {"ext-wheels": {**FAMILY, **more}}})
     )
-    context = HarvestContext(session=Session(), day=date(2026, 11, 23), path=place)
+    context = HarvestContext(session=Session(), day=date(2026, 11, 23), place=place)
     return families.harvest(families.families(str(file))["ext-wheels"], context)
 
 
@@ -237,7 +237,7 @@ def indexed(folder: Path, text: str) -> dict[str, Any]:
     file = folder / "families.yaml"
     told = {name: value for name, value in FAMILY.items() if name != "address"} | INDEX
     file.write_text(yaml.safe_dump({"schema": families.SCHEMA, "families": {"ext-index": told}}))
-    context = HarvestContext(session=Session(), day=date(2026, 11, 23), path=str(listing))
+    context = HarvestContext(session=Session(), day=date(2026, 11, 23), place=str(listing))
     return families.harvest(families.families(str(file))["ext-index"], context)
 
 

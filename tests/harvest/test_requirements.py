@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 
-from toolmatrix.facts.versions import Scale, sort
+from toolmatrix.factbase.versions import Scale, sort
 from toolmatrix.harvest import project
 from toolmatrix.harvest.project import Metadata, Wheel
 

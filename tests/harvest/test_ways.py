@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolmatrix.errors import HarvestRefused, MatrixError
-from toolmatrix.facts import yamlfile
+from toolmatrix.factbase import yamlfile
 from toolmatrix.harvest import families, reading
 from toolmatrix.harvest.families import FAMILIES
 from toolmatrix.harvest.reading import Unread

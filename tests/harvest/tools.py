@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from toolmatrix.facts import yamlfile
+from toolmatrix.factbase import yamlfile
 from toolmatrix.harvest import families
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.transport import Session
@@ -48,4 +48,4 @@ def family(text: str, file: str = "families.yaml") -> Family:
 
 def harvested(one: Family, place: str) -> dict[str, Any]:
     """The document that a family becomes of a place."""
-    return families.harvest(one, HarvestContext(session=Session(), day=DAY, path=place))
+    return families.harvest(one, HarvestContext(session=Session(), day=DAY, place=place))

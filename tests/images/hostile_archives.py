@@ -557,7 +557,7 @@ def _pages(which: int) -> int:
 
 def _read(path: str) -> str:
     from toolmatrix.errors import SubjectError
-    from toolmatrix.inventory import subjects
+    from toolmatrix.inspection import subjects
     from toolmatrix.report import inventory as report
     from toolmatrix.report.terminal import Terminal, printable
 
@@ -574,7 +574,7 @@ def _read(path: str) -> str:
 def main() -> None:
     """Print what came of each kind, and the figures of all."""
     import toolmatrix.images.local
-    import toolmatrix.inventory.observe  # noqa: F401 - as `local`, so that each pays for itself alone
+    import toolmatrix.inspection.observe  # noqa: F401 - as `local`, so that each pays for itself alone
 
     found = {}
     with tempfile.TemporaryDirectory() as folder:

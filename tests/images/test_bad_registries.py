@@ -26,7 +26,7 @@ from toolmatrix.errors import (
     UsageError,
 )
 from toolmatrix.images import transport
-from toolmatrix.inventory import subjects
+from toolmatrix.inspection import subjects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

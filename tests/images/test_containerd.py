@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.images import images, stores
-from tests.inventory import test_layers
+from tests.inspection import test_layers
 from toolmatrix.errors import SubjectError, ToolMissing
 from toolmatrix.images import engines
 from toolmatrix.images.layers import LayerReader
 from toolmatrix.images.limits import Budget
-from toolmatrix.inventory import subjects
+from toolmatrix.inspection import subjects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

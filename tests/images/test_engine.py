@@ -15,7 +15,7 @@ from tests.images import images, nobody, stores
 from toolmatrix.errors import SubjectError, ToolMissing
 from toolmatrix.images import engines
 from toolmatrix.images.limits import Budget
-from toolmatrix.inventory import subjects
+from toolmatrix.inspection import subjects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,12 +11,12 @@ import pytest
 
 from tests.images import images, nobody, stores
 from tests.images.test_storage import FIRST, SECOND, stored
-from tests.inventory import test_layers
+from tests.inspection import test_layers
 from toolmatrix.errors import SubjectError, ToolMissing
 from toolmatrix.images import engines, local
 from toolmatrix.images.layers import LayerReader
 from toolmatrix.images.limits import Budget
-from toolmatrix.inventory import subjects
+from toolmatrix.inspection import subjects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

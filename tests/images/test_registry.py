@@ -20,8 +20,8 @@ from toolmatrix.errors import (
 )
 from toolmatrix.images import registry as registry_images
 from toolmatrix.images import transport
-from toolmatrix.inventory import subjects
-from toolmatrix.inventory.subjects import read_subjects
+from toolmatrix.inspection import subjects
+from toolmatrix.inspection.subjects import read_subjects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from tests.images.hostile import Asked
     from tests.images.registries import Registry
-    from toolmatrix.inventory.model import Inventory
+    from toolmatrix.inspection.model import Inventory
 
 pytestmark = [pytest.mark.process]
 

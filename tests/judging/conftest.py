@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.judging import small
-from toolmatrix.facts.load import load
-from toolmatrix.facts.store import open_index
+from toolmatrix.factbase.load import load
+from toolmatrix.factbase.store import open_index
 from toolmatrix.judging import sweep
 from toolmatrix.value import Value
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.model import Matrix
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.model import Matrix
     from toolmatrix.finding import Finding
 
 

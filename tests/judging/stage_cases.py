@@ -14,7 +14,7 @@ from toolmatrix.judging import stages
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.finding import Finding
 
 

@@ -10,8 +10,8 @@ import pytest
 from tests.judging import small
 from toolmatrix.codes import matrix as codes
 from toolmatrix.errors import MatrixError
-from toolmatrix.facts import load
-from toolmatrix.facts.store import open_index
+from toolmatrix.factbase import load
+from toolmatrix.factbase.store import open_index
 from toolmatrix.judging import audit, sweep
 from toolmatrix.judging.audit import FamilyCoverage, family_coverage, harvested_releases
 

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.amount import examples
-from tests.inventory import machines
+from tests.inspection import machines
 from tests.judging.test_images import ARM
-from toolmatrix.inventory import host, system
-from toolmatrix.inventory.model import (
+from toolmatrix.inspection import host, system
+from toolmatrix.inspection.model import (
     EXPECTED,
     SUSPICIOUS,
     Comparison,

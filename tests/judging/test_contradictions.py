@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.judging import small
-from toolmatrix.facts import load
-from toolmatrix.facts.store import open_index
+from toolmatrix.factbase import load
+from toolmatrix.factbase.store import open_index
 from toolmatrix.judging import audit
 
 if TYPE_CHECKING:

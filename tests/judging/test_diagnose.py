@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.logs import captured as logs
-from toolmatrix.facts.store import open_index
+from toolmatrix.factbase.store import open_index
 from toolmatrix.judging.diagnose import diagnose
 from toolmatrix.logs import log, signatures
 from toolmatrix.logs.log import Fix
@@ -17,7 +17,7 @@ from toolmatrix.report.rules import load_rules
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.logs.log import Diagnosis
 
 BOOK = signatures.load()

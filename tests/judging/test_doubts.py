@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.judging import small
-from toolmatrix.facts.records import ClaimRecord, ReleaseRecord
+from toolmatrix.factbase.records import ClaimRecord, ReleaseRecord
 from toolmatrix.finding import InstallMethod
 from toolmatrix.judging import sweep as doubts_of
 from toolmatrix.solve.resolve import Choice, Cite

@@ -30,8 +30,8 @@ from toolmatrix.api.checks import Workers
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.commands.harvest import Harvested, harvest
 from toolmatrix.errors import BoundExceeded, NothingMatched, ToolMissing, UsageError
-from toolmatrix.facts.store import open_index
-from toolmatrix.inventory.layers import LayerStore
+from toolmatrix.factbase.store import open_index
+from toolmatrix.inspection.layers import LayerStore
 from toolmatrix.judging import executors, sweep, validation
 from toolmatrix.judging.executors import ExecutorPool, reopened
 from toolmatrix.judging.pool import Pool, WorkBounds, WorkResult

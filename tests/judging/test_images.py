@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from tests.amount import examples
 from toolmatrix.errors import UsageError
-from toolmatrix.facts.store import open_index
+from toolmatrix.factbase.store import open_index
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict, outcome
-from toolmatrix.inventory.model import DEFAULT_PLACE, Inventory, Seen, Skipped, Soname
+from toolmatrix.inspection.model import DEFAULT_PLACE, Inventory, Seen, Skipped, Soname
 from toolmatrix.judging import expectations, images
 from toolmatrix.judging.expectations import BASE, COMPONENTS, DIGEST, parse_expectation
 from toolmatrix.lockfile.model import Backed, LockedComponent, LockedFlags, LockedTarget
 
 if TYPE_CHECKING:
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
 
 LOCK_DIGEST = "sha256:" + "5" * 64
 ARM = LockedTarget(

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.inventory.machines import GIB, Captured
+from tests.inspection.machines import GIB, Captured
 from tests.judging.test_images import ARM
-from toolmatrix.facts.store import open_index
+from toolmatrix.factbase.store import open_index
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, WARN, Verdict
-from toolmatrix.inventory import host
+from toolmatrix.inspection import host
 from toolmatrix.judging import machine
 from toolmatrix.lockfile.model import Backed, LockedComponent, LockedFlags
 
 if TYPE_CHECKING:
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.lockfile.model import LockedTarget
 
 TODAY = date(2026, 12, 1)

@@ -16,7 +16,7 @@ from toolmatrix.manifests.model import FileText
 from toolmatrix.resources import load_yaml
 
 if TYPE_CHECKING:
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.request.judgement import JudgedManifest
 
 FILES = Path(__file__).parents[1] / "manifests"

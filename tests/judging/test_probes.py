@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from toolmatrix.facts.store import open_index
-from toolmatrix.inventory.model import Inventory, Seen
+from toolmatrix.factbase.store import open_index
+from toolmatrix.inspection.model import Inventory, Seen
 from toolmatrix.judging import validation
 from toolmatrix.recipes import fields, read
 
 if TYPE_CHECKING:
-    from toolmatrix.facts.index import Index
-    from toolmatrix.inventory.running import ProgramProbe
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.inspection.running import ProgramProbe
 
 
 @pytest.fixture(scope="module")

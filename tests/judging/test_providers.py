@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from tests.judging.test_images import seen
-from toolmatrix.inventory.model import Inventory
+from toolmatrix.inspection.model import Inventory
 from toolmatrix.judging.images import debian_package, provider
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tests.amount import examples
 from tests.images.images import link, program
-from tests.inventory.test_observe import dist, seen
-from toolmatrix.facts.store import open_index
+from tests.inspection.test_observe import dist, seen
+from toolmatrix.factbase.store import open_index
 from toolmatrix.finding import PASS, UNKNOWN
 from toolmatrix.judging import images, validation
 from toolmatrix.judging.expectations import parse_expectation
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     import tarfile
     from collections.abc import Iterable, Mapping
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.finding import Verdict
-    from toolmatrix.inventory.model import Inventory
+    from toolmatrix.inspection.model import Inventory
 
     Files = dict[str, bytes | tarfile.TarInfo]
 

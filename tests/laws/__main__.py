@@ -18,7 +18,7 @@ from tests.laws import shrink
 from tests.laws.ask import Asker, Reply, command
 from tests.laws.laws import LAWS, Broken, broken
 from tests.laws.requests import Draw
-from toolmatrix.facts.store import open_index
+from toolmatrix.factbase.store import open_index
 
 _SLOWEST = 10
 

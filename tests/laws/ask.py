@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from toolmatrix.api.answers import NoAnswer, Resolved
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.request.fields import Fields
     from toolmatrix.solve.request import Request
     from toolmatrix.solve.resolve import Resolution

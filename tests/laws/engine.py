@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.solve.oracle import Sat
-from toolmatrix.facts.evidence import UNKNOWN
+from toolmatrix.factbase.evidence import UNKNOWN
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.solve.request import Request
     from toolmatrix.solve.resolve import Resolution
 

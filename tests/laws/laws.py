@@ -18,7 +18,7 @@ from toolmatrix.api.answers import NoAnswer
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.cli import tools
 from toolmatrix.errors import ToolmatrixError
-from toolmatrix.facts import evidence
+from toolmatrix.factbase import evidence
 from toolmatrix.request.fields import Fields
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask

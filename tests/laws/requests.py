@@ -8,13 +8,13 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
-from toolmatrix.facts.evidence import UNKNOWN, WORDS
+from toolmatrix.factbase.evidence import UNKNOWN, WORDS
 from toolmatrix.request.fields import Fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
 
     Item = TypeVar("Item")
 

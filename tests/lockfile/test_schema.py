@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from tests.golden import VARIABLE
 from toolmatrix import resources
-from toolmatrix.facts.evidence import WORDS
+from toolmatrix.factbase.evidence import WORDS
 from toolmatrix.lockfile import lock_file, model
 
 if sys.version_info >= (3, 11):

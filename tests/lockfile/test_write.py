@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmatrix.facts.evidence import WORDS
+from toolmatrix.factbase.evidence import WORDS
 from toolmatrix.lockfile import lock_file, model
 from toolmatrix.lockfile.model import (
     Backed,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from tests.facts import small
+from tests.factbase import small
 from toolmatrix.api.explorer import Explorer
 from toolmatrix.commands.page import page as make
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import matrix
-from toolmatrix.facts import yamlfile
+from toolmatrix.factbase import yamlfile
 from toolmatrix.recipes import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.recipes.model import Recipe
 
     Reading = Callable[[str], Recipe]

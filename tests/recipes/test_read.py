@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.recipes.conftest import Reading
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
 
 GOOD = """\
 builds: numpy

@@ -24,7 +24,7 @@ from toolmatrix.solve.resolve import possible
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.lockfile.model import LockedTarget
     from toolmatrix.recipes.model import Book, BuildStep, Part, Recipe
 

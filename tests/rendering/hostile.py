@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tests.rendering import parsers
 from tests.rendering.jobs import index, lock
 from toolmatrix.errors import ToolmatrixError
-from toolmatrix.facts import yamlfile
+from toolmatrix.factbase import yamlfile
 from toolmatrix.lockfile.model import LockedClosure, LockedPackage, PackageQuestion
 from toolmatrix.recipes import read
 from toolmatrix.rendering import formats

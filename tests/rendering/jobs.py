@@ -14,7 +14,7 @@ from toolmatrix.rendering import dockerfile, make
 from toolmatrix.rendering.model import Choices
 
 if TYPE_CHECKING:
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.lockfile.model import Lock
     from toolmatrix.recipes.model import Book, Recipe
     from toolmatrix.rendering.model import Job

@@ -17,7 +17,7 @@ import pytest
 from tests.engine import company, docker
 from tests.engine.commands import ROOT, ran
 from toolmatrix.harvest import runs
-from toolmatrix.inventory import elf
+from toolmatrix.inspection import elf
 from toolmatrix.lockfile import lock_file
 
 if TYPE_CHECKING:

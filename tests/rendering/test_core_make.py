@@ -9,7 +9,7 @@ import pytest
 
 from tests.rendering.jobs import index, job, lock
 from toolmatrix.errors import NoImage, RecipeError, RenderError
-from toolmatrix.facts import yamlfile
+from toolmatrix.factbase import yamlfile
 from toolmatrix.lockfile.model import Backed, LockedComponent, LockedFlags
 from toolmatrix.recipes import read
 from toolmatrix.rendering import dockerfile, pinning

@@ -21,7 +21,7 @@ from tests.amount import examples, sampled, some
 from tests.rendering import hostile, parsers
 from tests.rendering.jobs import index, job, lock
 from toolmatrix.errors import RecipeError, RenderError, ToolmatrixError
-from toolmatrix.facts import yamlfile
+from toolmatrix.factbase import yamlfile
 from toolmatrix.lockfile import lock_file
 from toolmatrix.recipes import read
 from toolmatrix.rendering import formats, mirrors

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.conftest import SMALL
-from toolmatrix.facts.store import open_index
+from toolmatrix.factbase.store import open_index
 from toolmatrix.report import claims
 
 if TYPE_CHECKING:
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
 
 
 @pytest.fixture(scope="module")

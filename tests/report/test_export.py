@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from tests.facts.small import compiled, facts, table
-from toolmatrix.facts.index import Index, in_memory
-from toolmatrix.facts.records import ClaimRecord, ReleaseRecord
-from toolmatrix.facts.store import build, open_index
-from toolmatrix.facts.writer import write as write_index
+from tests.factbase.small import compiled, facts, table
+from toolmatrix.factbase.index import Index, in_memory
+from toolmatrix.factbase.records import ClaimRecord, ReleaseRecord
+from toolmatrix.factbase.store import build, open_index
+from toolmatrix.factbase.writer import write as write_index
 from toolmatrix.report.export import COLUMNS, SCHEMA, Extract
 from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.records import FactRecord
+    from toolmatrix.factbase.records import FactRecord
 
     Document = dict[str, Any]
 

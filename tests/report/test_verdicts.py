@@ -272,6 +272,6 @@ def test_any_text_makes_well_formed_output(text: str) -> None:
 
 
 def test_every_code_of_a_verdict_has_a_page() -> None:
-    sources = Path(verdicts.__file__).parent.parent.joinpath("judge").glob("*.py")
+    sources = Path(verdicts.__file__).parent.parent.joinpath("judging").glob("*.py")
     found = {code for path in sources for code in re.findall(r'"(TM[45]\d\d)"', path.read_text())}
     assert {"TM401", "TM409", "TM490"} <= found <= set(load_rules())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.amount import examples
 from toolmatrix.errors import CannotSay, NothingMatched, ToolmatrixError, UsageError
-from toolmatrix.facts.store import open_index
+from toolmatrix.factbase.store import open_index
 from toolmatrix.request import fields
 from toolmatrix.request.fields import BadValue, Fields
 from toolmatrix.request.read import RequestContext, read

@@ -10,15 +10,15 @@ from tests import matrix
 from tests.cli.conftest import SMALL
 from tests.laws.requests import Draw
 from toolmatrix.errors import ToolmatrixError
-from toolmatrix.facts import evidence
-from toolmatrix.facts.store import open_index
+from toolmatrix.factbase import evidence
+from toolmatrix.factbase.store import open_index
 from toolmatrix.request.read import RequestContext, read
 from toolmatrix.solve import resolve
 from toolmatrix.solve.demand import Demand
 from toolmatrix.solve.resolve import Resolution, TargetAnswer, attempt, targets_of
 
 if TYPE_CHECKING:
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.solve.parts import Variable
     from toolmatrix.solve.request import Request
 

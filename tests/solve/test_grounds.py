@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.conftest import SMALL
-from toolmatrix.facts.store import open_index
+from toolmatrix.factbase.store import open_index
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.solve.resolve import Unsatisfiable, resolve
 

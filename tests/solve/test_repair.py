@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from toolmatrix.facts.store import open_index
+from toolmatrix.factbase.store import open_index
 from toolmatrix.solve.repair import repairs
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.solve.resolve import Unsatisfiable, resolve
@@ -14,7 +14,7 @@ from toolmatrix.solve.resolve import Unsatisfiable, resolve
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
 
 FRONT = """\
 schema: toolmatrix.matrix/1

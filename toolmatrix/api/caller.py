@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from toolmatrix.api.requests import RequestOptions
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
 
     T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class Caller:
 
     def open_index(self, paths: tuple[str, ...]) -> Index:
         """The index of the built-in matrix with files on top. Raises MatrixError."""
-        from toolmatrix.facts.store import open_index
+        from toolmatrix.factbase.store import open_index
 
         return open_index(paths, self.env)
 

@@ -9,7 +9,7 @@ from functools import partial
 from toolmatrix import resources
 from toolmatrix.api import Report, as_json
 from toolmatrix.errors import BoundExceeded, ToolmatrixError
-from toolmatrix.facts import load
+from toolmatrix.factbase import load
 from toolmatrix.judging.pool import Pool, WorkBounds
 from toolmatrix.process import processors
 from toolmatrix.report.annotations import sarif
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from toolmatrix.facts.model import Matrix
+    from toolmatrix.factbase.model import Matrix
     from toolmatrix.judging.pool import IndexedWork, WorkResult
 
 # Parts of the work that are worth starting a process for.

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
 
 TABLE = "nvcc-wheels"
 COMPONENT = "cuda"
@@ -17,7 +17,7 @@ COMPONENT = "cuda"
 
 def files(index: Index, component: str, release: str, machine: str) -> Iterator[tuple[str, str]]:
     """The wheels of the driver of a release for a machine, each with its SHA-256; none if unknown."""
-    from toolmatrix.facts import lookups
+    from toolmatrix.factbase import lookups
 
     for _, cells in lookups.rows(index, TABLE) if component == COMPONENT else ():
         if release in cells[COMPONENT].split():

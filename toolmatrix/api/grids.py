@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.request.read import RequestContext
     from toolmatrix.solve.request import Request

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from toolmatrix.documents import Amount, Count
 from toolmatrix.errors import MatrixError, UsageError
-from toolmatrix.facts import yamlfile
-from toolmatrix.facts.store import cache_folder
+from toolmatrix.factbase import yamlfile
+from toolmatrix.factbase.store import cache_folder
 from toolmatrix.harvest import runs
 from toolmatrix.outputs import os_errors_as
 from toolmatrix.value import Document, Value

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.lockfile.model import LockedTarget
     from toolmatrix.report.differences import ChangeEntry, LockMatrix
     from toolmatrix.report.terminal import Terminal

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from toolmatrix.api import this_day
 from toolmatrix.api.harvests import Effort, cache
 from toolmatrix.errors import IndexFailed, NothingMatched, OutputError, UsageError
-from toolmatrix.facts import yamlfile
-from toolmatrix.facts.index import Index
-from toolmatrix.facts.store import cache_folder
-from toolmatrix.facts.versions import Scale, SelectorError
+from toolmatrix.factbase import yamlfile
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.store import cache_folder
+from toolmatrix.factbase.versions import Scale, SelectorError
 from toolmatrix.harvest import families, runs
 from toolmatrix.harvest.families import FAMILIES, Family, HarvestContext
 from toolmatrix.harvest.transport import Session

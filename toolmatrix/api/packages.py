@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.lockfile.model import Lock, LockedClosure, LockedTarget, PackageQuestion
 
     EnvironmentTarget = tuple[str, str]

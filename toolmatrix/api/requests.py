@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, TypedDict
 
     from toolmatrix.api import Matrix, Path, Wanted, Words
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.solve.request import PreferredReleases, Request
 
     class RequestOptions(TypedDict, total=False):
@@ -85,7 +85,7 @@ def open_matrix(source: Matrix = None) -> OpenMatrix:
     """
     import os
 
-    from toolmatrix.facts.index import HEADER, Index, IndexFolder
+    from toolmatrix.factbase.index import HEADER, Index, IndexFolder
 
     if isinstance(source, OpenMatrix):
         return source
@@ -116,7 +116,7 @@ def _index(data: bytes) -> Index:
     import zipfile
     import zlib
 
-    from toolmatrix.facts.index import Index, IndexDamaged, in_memory
+    from toolmatrix.factbase.index import Index, IndexDamaged, in_memory
 
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

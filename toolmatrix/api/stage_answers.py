@@ -12,7 +12,7 @@ from toolmatrix.compilation.expected import Expected
 from toolmatrix.compilation.model import Log
 from toolmatrix.documents import Annotated, TypedDict
 from toolmatrix.errors import UsageError
-from toolmatrix.facts.index import Index
+from toolmatrix.factbase.index import Index
 from toolmatrix.judging.stages import Answered
 from toolmatrix.lockfile.model import Lock
 
@@ -124,7 +124,7 @@ def _find_driver(
     index: Index, expected: Expected, env: Mapping[str, str], named: str
 ) -> Driver | None:
     from toolmatrix.compilation.drivers import dry_run, installed
-    from toolmatrix.facts.store import cache_folder
+    from toolmatrix.factbase.store import cache_folder
     from toolmatrix.request import compiles
 
     family = expected.family

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolmatrix.compilation.model import Diagnostic, Log, Plan, PlanOfStages
     from toolmatrix.compilation.replay import Replay
     from toolmatrix.compilation.verify import Reproduction
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.finding import Finding
     from toolmatrix.judging.stages import Answered
     from toolmatrix.report import stage_diff

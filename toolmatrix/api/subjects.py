@@ -10,10 +10,10 @@ from toolmatrix.api import PLAIN, Outcome, as_json, split_words
 from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.errors import Position, UsageError
-from toolmatrix.facts.store import cache_folder
+from toolmatrix.factbase.store import cache_folder
 from toolmatrix.finding import OUTCOMES, Judged, Verdict
-from toolmatrix.inventory.layers import LayerStore
-from toolmatrix.inventory.subjects import read_subjects
+from toolmatrix.inspection.layers import LayerStore
+from toolmatrix.inspection.subjects import read_subjects
 from toolmatrix.opener import open_file
 from toolmatrix.report import verdicts
 from toolmatrix.report.annotations import sarif

@@ -15,7 +15,7 @@ from toolmatrix.documents import (
     TypedDict,
 )
 from toolmatrix.errors import NothingMatched, ToolmatrixError
-from toolmatrix.facts.evidence import rank, weaker
+from toolmatrix.factbase.evidence import rank, weaker
 from toolmatrix.request.names import Names
 
 TYPE_CHECKING = False

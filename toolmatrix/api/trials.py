@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from toolmatrix.codes.matrix import MatrixFinding
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.finding import InstallMethod
     from toolmatrix.harvest.environments import Bench, Operation
     from toolmatrix.harvest.resolver import Interpreter

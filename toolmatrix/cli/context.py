@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from toolmatrix.cli.progress import ProgressLine, Waiting
     from toolmatrix.command import Command
     from toolmatrix.command.options import Options
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
 
 STDIN = "-"
 # Maximum bytes of a request.
@@ -59,7 +59,7 @@ class Stdin:
         # A matrix is read several times (for positions of findings, by workers), a stream only once.
         from tempfile import TemporaryDirectory
 
-        from toolmatrix.facts.yamlfile import SIZE_LIMIT
+        from toolmatrix.factbase.yamlfile import SIZE_LIMIT
 
         if self._folder is None:
             data = self.read("a matrix", SIZE_LIMIT + 1)
@@ -165,7 +165,7 @@ class Context(Value):
 
     def open_index(self, paths: tuple[str, ...]) -> Index:
         """The index of the built-in matrix with files on top; shows that it is compiling."""
-        from toolmatrix.facts.store import open_index
+        from toolmatrix.factbase.store import open_index
 
         return open_index(paths, self.env, self._compiling)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolmatrix.api.caller import Progress
     from toolmatrix.api.requests import RequestOptions
     from toolmatrix.cli.context import Context
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
 
     T = TypeVar("T")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from toolmatrix.cli.context import Context
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.report.terminal import Terminal
 
 # Longest text in characters that an error shows whole.
@@ -197,7 +197,7 @@ def version_line() -> str:
     """`toolmatrix VERSION (matrix DATE, N facts)`; without the matrix if it cannot be read."""
     # The version is also needed from a broken installation.
     try:
-        from toolmatrix.facts import about
+        from toolmatrix.factbase import about
 
         date, count = about()
     except (ImportError, ToolmatrixError):

@@ -6,7 +6,7 @@ The options of one command are declared in its signature.
 from __future__ import annotations
 
 from toolmatrix.command.option import Option, option
-from toolmatrix.facts.evidence import WORDS
+from toolmatrix.factbase.evidence import WORDS
 from toolmatrix.request.fields import PREFERENCES
 
 TYPE_CHECKING = False

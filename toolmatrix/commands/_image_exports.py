@@ -15,7 +15,7 @@ from toolmatrix.api.builds import Built
 from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.errors import ConfigError, NothingMatched, Position, ToolMissing
-from toolmatrix.facts.index import Index
+from toolmatrix.factbase.index import Index
 from toolmatrix.lockfile.model import Lock
 from toolmatrix.rendering import pinning
 from toolmatrix.value import Value

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.api.checks import Workers
     from toolmatrix.api.files import RenderOptions
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.lockfile.model import Lock
     from toolmatrix.recipes.model import Recipe
 

@@ -15,7 +15,7 @@ from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
 from toolmatrix.command.options import EXECUTOR, JOBS, WRITE
 from toolmatrix.errors import NothingMatched, UsageError
-from toolmatrix.facts.store import cache_folder
+from toolmatrix.factbase.store import cache_folder
 from toolmatrix.harvest import environments, families, project, runs
 from toolmatrix.harvest.environments import Bench
 from toolmatrix.harvest.resolver import Uv
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from toolmatrix.api.harvests import HarvestedFile
     from toolmatrix.api.requests import OpenMatrix
     from toolmatrix.api.trials import ImportedReleases, Pins
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.model import Claim, Matrix
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.model import Claim, Matrix
     from toolmatrix.finding import Finding
     from toolmatrix.harvest.environments import Operation
     from toolmatrix.harvest.resolver import Resolver

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolmatrix.cli.context import Context
     from toolmatrix.command import Command
     from toolmatrix.command.option import Option
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
 
 KINDS = (
     *("target", "accelerator", "from", "component", "release", "fact"),
@@ -39,7 +39,7 @@ def candidates(words: Sequence[str], index: Callable[[], Index]) -> list[str]:
     done, comma, last = prefix.rpartition(",") if kind != "release" else ("", "", prefix)
     # A shell calls it while the user types, so any error means no names.
     try:
-        from toolmatrix.facts import names
+        from toolmatrix.factbase import names
 
         return [done + comma + name for name in names(index(), kind, last)]
     except (ImportError, ToolmatrixError):
@@ -49,7 +49,7 @@ def candidates(words: Sequence[str], index: Callable[[], Index]) -> list[str]:
 def _parts(index: Callable[[], Index]) -> Iterator[str]:
     # `--only` depends on the command, which a shell does not pass: offer the names of all.
     from toolmatrix import resources
-    from toolmatrix.facts import names
+    from toolmatrix.factbase import names
     from toolmatrix.judging import machine
 
     yield from names(index(), "arch", "")

@@ -22,8 +22,8 @@ from toolmatrix.command.options import (
 )
 from toolmatrix.documents import Annotated, Any, Count, NonEmpty, Pair, TypedDict
 from toolmatrix.errors import NothingMatched, UsageError
-from toolmatrix.inventory import host
-from toolmatrix.inventory.model import EXPECTED, SUSPICIOUS, Comparison, Difference, Held
+from toolmatrix.inspection import host
+from toolmatrix.inspection.model import EXPECTED, SUSPICIOUS, Comparison, Difference, Held
 from toolmatrix.judging import comparison, validation
 from toolmatrix.judging.validation import Baseline
 from toolmatrix.lockfile import lock_file, model
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolmatrix.api import Matrix, Path, Words
-    from toolmatrix.facts.index import Index
-    from toolmatrix.inventory.layers import LayerStore
-    from toolmatrix.inventory.model import Inventory
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.inspection.layers import LayerStore
+    from toolmatrix.inspection.model import Inventory
     from toolmatrix.lockfile.model import Lock
 
     Named = tuple[str, Lock]

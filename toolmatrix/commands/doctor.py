@@ -14,7 +14,7 @@ from toolmatrix.command.option import option
 from toolmatrix.documents import Literal, TypedDict
 from toolmatrix.errors import NothingMatched
 from toolmatrix.finding import Judged
-from toolmatrix.inventory import host
+from toolmatrix.inspection import host
 from toolmatrix.judging import machine
 from toolmatrix.judging.validation import Baseline
 from toolmatrix.report import terminal

@@ -20,7 +20,7 @@ from toolmatrix.api.requests import open_matrix
 from toolmatrix.command import command
 from toolmatrix.documents import Annotated, Any, Count, TypedDict
 from toolmatrix.errors import IndexFailed, NothingMatched, OutputError, Position
-from toolmatrix.facts.store import cache_folder
+from toolmatrix.factbase.store import cache_folder
 from toolmatrix.harvest import families, project
 from toolmatrix.lockfile import lock_file
 from toolmatrix.outputs import file_digest, os_errors_as
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.api import Matrix
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.harvest.transport import Session
     from toolmatrix.rendering.model import ImagePlan, Job
     from toolmatrix.report.terminal import Terminal

@@ -9,7 +9,7 @@ from toolmatrix.api.requests import open_matrix
 from toolmatrix.api.subjects import layer_store, piped_archive
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.options import ALL, NO_RUN, NO_STORE, PLATFORM, STORE, STORE_SIZE
-from toolmatrix.inventory.model import Inventory
+from toolmatrix.inspection.model import Inventory
 from toolmatrix.judging import validation
 from toolmatrix.report import inventory as report
 

@@ -12,7 +12,7 @@ from toolmatrix.codes.manifests import ManifestFinding, short
 from toolmatrix.command import PRINTED, command
 from toolmatrix.documents import Annotated, Count, FilePlace, MatrixHead, NonEmpty, Pair, TypedDict
 from toolmatrix.errors import ErrorEntry, ManifestError, NothingMatched
-from toolmatrix.facts.index import Index
+from toolmatrix.factbase.index import Index
 from toolmatrix.judging import edits
 from toolmatrix.judging import manifests as judging
 from toolmatrix.manifests import files, read
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from toolmatrix.api import Matrix, Path
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
 
 
 @command(

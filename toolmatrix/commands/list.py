@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from toolmatrix.api import Matrix
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import ComponentHead
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.records import ComponentHead
     from toolmatrix.report.terminal import Terminal
 
 

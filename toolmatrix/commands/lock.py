@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from toolmatrix.api import Path, Wanted, Words
     from toolmatrix.api.requests import RequestOptions
     from toolmatrix.cli.context import Context
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.lockfile.model import Lock
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.request import PreferredReleases
@@ -42,7 +42,7 @@ class LockCheck(Report):
 
     notes: tuple[str, ...] = ()
 
-    def put(self, *, format: str, **_: object) -> LockCheck:
+    def deliver(self, *, format: str, **_: object) -> LockCheck:
         """The check itself; prints its notes below a text."""
         for note in self.notes if format == "text" else ():
             caller().note(note)

@@ -29,6 +29,11 @@ toolmatrix knows which versions of machine-learning tool chains work together, f
 Ask it before you name a version of a framework, CUDA, ROCm, cuDNN, Python, a compiler or a driver. Its answers are yes,
 no or unknown, with the evidence of each line. Pass on every part that it marks as unknown or disputed.
 """
+_TIMEOUT = option(
+    "--timeout",
+    metavar="SECONDS",
+    help="Time limit for an answer, in seconds [default: 60]",
+)
 
 
 @command(
@@ -41,11 +46,7 @@ no or unknown, with the evidence of each line. Pass on every part that it marks 
 def run(
     context: Context,
     *,
-    timeout: int | None = option(
-        "--timeout",
-        metavar="SECONDS",
-        help="Time limit for an answer, in seconds [default: 60]",
-    ),
+    timeout: int | None = _TIMEOUT,
 ) -> int:
     """Serve coding assistants over the Model Context Protocol (stdin and stdout).
 

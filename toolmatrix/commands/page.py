@@ -27,8 +27,8 @@ from toolmatrix.command import command
 from toolmatrix.command.option import option
 from toolmatrix.documents import Annotated, Count, MatrixHead, TypedDict
 from toolmatrix.errors import OutputError, Position, ToolMissing, UsageError
-from toolmatrix.facts.index import Index, in_memory
-from toolmatrix.facts.store import cache_folder
+from toolmatrix.factbase.index import Index, in_memory
+from toolmatrix.factbase.store import cache_folder
 from toolmatrix.outputs import os_errors_as, replace_files
 from toolmatrix.report.terminal import plural
 

@@ -11,7 +11,7 @@ from toolmatrix.command import PRINTED, command
 from toolmatrix.command.options import ONLINE
 from toolmatrix.documents import Annotated, Evidence, MatrixHead, NonEmpty, NotRequired, TypedDict
 from toolmatrix.errors import CannotSay, UsageError
-from toolmatrix.facts import evidence as evidence_words
+from toolmatrix.factbase import evidence as evidence_words
 from toolmatrix.report import answer, claims, partners, terminal
 from toolmatrix.request.names import Names
 from toolmatrix.solve import arch_plans, flags
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.api import Wanted
     from toolmatrix.api.requests import RequestOptions
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.arch_plans import HOW, KINDS, ArchPlan, BuildsOf, Runs
     from toolmatrix.solve.pairs import Partner

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from toolmatrix.api.requests import RequestOptions
     from toolmatrix.cli.context import Context
     from toolmatrix.command.option import Option
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
 
     Refused = dict[str, tuple[str, int]]
     """Targets without an answer, each with the reason and its exit code."""

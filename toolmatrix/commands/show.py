@@ -10,7 +10,7 @@ from toolmatrix.command import PRINTED, command
 from toolmatrix.command.options import ALL, ONLINE
 from toolmatrix.documents import Annotated, Count, Evidence, MatrixHead, NotRequired, TypedDict
 from toolmatrix.errors import NothingMatched
-from toolmatrix.facts import evidence as words
+from toolmatrix.factbase import evidence as words
 from toolmatrix.report import answer, claims, remarks, terminal, variants
 from toolmatrix.request.names import Names
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.api import Matrix
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import ClaimRecord, ComponentFacts
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.records import ClaimRecord, ComponentFacts
     from toolmatrix.report.terminal import Terminal
 
 

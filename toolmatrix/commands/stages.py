@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.api import Matrix, Path, Words
     from toolmatrix.cli.context import Context
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
 
 # The first word of `stages diff OLD NEW`; a file of that name is `./diff`.
 _PAIR = "diff"

@@ -10,7 +10,7 @@ from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import request_context
 from toolmatrix.command import PRINTED, command
 from toolmatrix.documents import Annotated, Any, Evidence, MatrixHead, TypedDict
-from toolmatrix.facts import evidence as words
+from toolmatrix.factbase import evidence as words
 from toolmatrix.report import answer, claims, cores, remarks, terminal
 from toolmatrix.request import upgrades as asking
 from toolmatrix.request.fields import Fields, parse_arguments
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.api import Matrix, Path
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.lockfile.model import LockedEnvironment
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.request.upgrades import Moved, Newer, Upgrade, Upgrades

@@ -32,7 +32,7 @@ from toolmatrix.command.options import (
     targets,
 )
 from toolmatrix.errors import Position, UsageError
-from toolmatrix.inventory import subjects as subject_lists
+from toolmatrix.inspection import subjects as subject_lists
 from toolmatrix.judging import validation
 from toolmatrix.judging.pool import Pool, WorkBounds
 from toolmatrix.judging.validation import REGISTRY, Baseline, Validator, expectations_of

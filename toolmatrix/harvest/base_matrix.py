@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from toolmatrix.errors import MatrixError
-from toolmatrix.facts import load, variants, versions
-from toolmatrix.facts.index import Index
+from toolmatrix.factbase import load, variants, versions
+from toolmatrix.factbase.index import Index
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from toolmatrix.errors import HarvestRefused, Position, UsageError
-from toolmatrix.facts import pieces
+from toolmatrix.factbase import pieces
 from toolmatrix.harvest import programs
 from toolmatrix.harvest.families import Family, HarvestContext, run_parallel, series
 from toolmatrix.process import processors
@@ -72,16 +72,16 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
         option: [name.string("a name") for name in node.several()]
         for option, node in pieces.entries(fields, "asked").items()
     }
-    if not context.path:
+    if not context.place:
         raise UsageError(
             f"family `{family.name}` is read from compilers on disk",
             expected="`--from PATH` of a compiler, or of a distribution's root (`/` for this machine)",
         )
-    compilers = list(_programs(context.path, rolling))
+    compilers = list(_programs(context.place, rolling))
     if not compilers:
         raise HarvestRefused(
             "no compiler found",
-            where=Position(context.path),
+            where=Position(context.place),
             expected="a program gcc or clang, a distribution's root with one, or a directory of roots",
         )
     # The order of rows must not depend on the names of directories.

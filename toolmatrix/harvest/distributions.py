@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolmatrix.errors import HarvestRefused, Position, UsageError
-from toolmatrix.facts import pieces
+from toolmatrix.factbase import pieces
 from toolmatrix.harvest import missing
 from toolmatrix.harvest.families import SINGLE, Family, HarvestContext, release_attributes, series
 from toolmatrix.value import Value
@@ -237,7 +237,7 @@ _OFFERS: Mapping[str, Any] = {
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The facts about the distributions whose package lists are at a path. Raises ToolmatrixError."""
     fields = family.only(("releases", "rolling", "series", "versions"))
-    if not context.path:
+    if not context.place:
         raise UsageError(
             f"family `{family.name}` is read from package lists on disk",
             expected="`--from DIR` with Packages files, such as /var/lib/apt/lists",
@@ -259,7 +259,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     every = "|".join(
         [*(regex.pattern for regex in wanted.values()), *map(re.escape, columns.values()), "libc6"]
     )
-    package_lists = lists(context.path, tuple(names), re.compile(every))
+    package_lists = lists(context.place, tuple(names), re.compile(every))
     grouped: dict[tuple[str, str], list[PackageList]] = {}
     for package_list in package_lists:
         grouped.setdefault((names[package_list.codename], package_list.machine), []).append(

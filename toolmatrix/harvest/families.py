@@ -12,8 +12,8 @@ from datetime import date
 from typing import Any
 
 from toolmatrix.errors import MatrixError, NothingMatched, Position
-from toolmatrix.facts import pieces, yamlfile
-from toolmatrix.facts.yamlfile import YamlNode
+from toolmatrix.factbase import pieces, yamlfile
+from toolmatrix.factbase.yamlfile import YamlNode
 from toolmatrix.harvest import missing
 from toolmatrix.resources import families_path
 from toolmatrix.value import Value
@@ -105,7 +105,7 @@ class HarvestContext(Value):
     # The line and accelerator of each build on the default channel by release and machine, for each component.
     lines: Mapping[str, Mapping[tuple[str, str], tuple[str, str]]] = {}
     # A path to read instead of the source itself, "" for none.
-    path: str = ""
+    place: str = ""
     env: Mapping[str, str] = {}
     # Called with how many are read, and the total.
     progress: Callable[[int, int], None] = lambda _done, _total: None
@@ -291,9 +291,9 @@ def index_urls(context: HarvestContext) -> tuple[str, ...]:
 
     where = indexes(context.env)
     context.session.trust(where.certificates, where.proxy)
-    if not context.path:
+    if not context.place:
         return where.urls
-    return (context.path if "://" in context.path else Path(context.path).absolute().as_uri(),)
+    return (context.place if "://" in context.place else Path(context.place).absolute().as_uri(),)
 
 
 def _pip(env: Mapping[str, str]) -> dict[str, str]:

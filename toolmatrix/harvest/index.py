@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from toolmatrix.facts import pieces
-from toolmatrix.facts.versions import Scale
+from toolmatrix.factbase import pieces
+from toolmatrix.factbase.versions import Scale
 from toolmatrix.harvest import families, package_facts, project
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.package_facts import BuildLine, Package, PackageRead, ReleaseRead
 from toolmatrix.harvest.project import MACHINES, Metadata, PublishedRelease, Wheel
 
 if TYPE_CHECKING:
-    from toolmatrix.facts.yamlfile import YamlNode
+    from toolmatrix.factbase.yamlfile import YamlNode
     from toolmatrix.harvest.package_facts import Served
 
 

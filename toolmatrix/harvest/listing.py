@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 from urllib.parse import unquote
 
 from toolmatrix.errors import HarvestRefused, Position, UsageError
-from toolmatrix.facts import pieces, versions
-from toolmatrix.facts.versions import Scale
-from toolmatrix.facts.yamlfile import YamlNode
+from toolmatrix.factbase import pieces, versions
+from toolmatrix.factbase.versions import Scale
+from toolmatrix.factbase.yamlfile import YamlNode
 from toolmatrix.harvest import reading, source_tree
 from toolmatrix.harvest.families import Family, HarvestContext, plain_value
 from toolmatrix.value import Value
@@ -127,7 +127,7 @@ def _page(fields: Mapping[str, YamlNode]) -> _Page:
 def _listings(
     family: Family, fields: Mapping[str, YamlNode], context: HarvestContext
 ) -> Iterator[Listing]:
-    if not context.path:
+    if not context.place:
         raise UsageError(
             f"the family `{family.name}` is read from a stored listing",
             expected="`--from` a clone, a directory of clones, or a file",
@@ -138,7 +138,7 @@ def _listings(
         entry = {
             name: field.string(name) for name, field in node.only("a listing", keys, keys).items()
         }
-        path, commit = context.path, ""
+        path, commit = context.place, ""
         text = []
         if os.path.isdir(path):
             clone = os.path.join(path, entry["repository"].rpartition("/")[2])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from toolmatrix.facts.versions import Scale
+from toolmatrix.factbase.versions import Scale
 from toolmatrix.harvest import project
 from toolmatrix.harvest.families import HarvestContext
 from toolmatrix.harvest.project import MACHINES, Metadata, PublishedRelease, Wheel

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolmatrix.errors import HarvestRefused, IndexFailed, NothingMatched, Position
-from toolmatrix.facts import versions
+from toolmatrix.factbase import versions
 from toolmatrix.harvest import missing
 from toolmatrix.harvest.wheel import RemoteFile, RemoteWheel
 from toolmatrix.value import NamedTuple, Value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolmatrix.facts import pieces
+from toolmatrix.factbase import pieces
 from toolmatrix.harvest import families, project
 from toolmatrix.harvest.families import Family, HarvestContext
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from toolmatrix import toml
 from toolmatrix.errors import HarvestRefused
-from toolmatrix.facts import pieces, versions, yamlfile
-from toolmatrix.facts.yamlfile import YamlNode
+from toolmatrix.factbase import pieces, versions, yamlfile
+from toolmatrix.factbase.yamlfile import YamlNode
 from toolmatrix.harvest.families import plain_value
 from toolmatrix.value import Value
 

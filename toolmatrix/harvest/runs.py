@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from toolmatrix.errors import HarvestRefused, Position
-from toolmatrix.facts import pieces, yamlfile
-from toolmatrix.facts.load import FACTS
-from toolmatrix.facts.model import BUILDS
-from toolmatrix.facts.yamlfile import YamlNode
+from toolmatrix.factbase import pieces, yamlfile
+from toolmatrix.factbase.load import FACTS
+from toolmatrix.factbase.model import BUILDS
+from toolmatrix.factbase.yamlfile import YamlNode
 from toolmatrix.value import Value
 from toolmatrix.wording import plural, some
 

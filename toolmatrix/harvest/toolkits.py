@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolmatrix.errors import HarvestRefused, Position
-from toolmatrix.facts import pieces
+from toolmatrix.factbase import pieces
 from toolmatrix.harvest import families, headers, programs, project
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.headers import GlibcCeiling, HostCompilers
@@ -381,7 +381,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The facts about the toolkits of a family. Raises ToolmatrixError."""
     keys = _keys(family)
     toolkits = _once(
-        below(context.path, context) if context.path else at_index(keys.wheels, context)
+        below(context.place, context) if context.place else at_index(keys.wheels, context)
     )
     rows = _Rows(keys, toolkits, context)
     tables = [

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from toolmatrix.errors import HarvestRefused, Position
-from toolmatrix.facts import versions
-from toolmatrix.facts.yamlfile import YamlNode
+from toolmatrix.factbase import versions
+from toolmatrix.factbase.yamlfile import YamlNode
 from toolmatrix.harvest import reading, source_tree
 from toolmatrix.harvest.families import Family, HarvestContext, plain_value
 from toolmatrix.harvest.reading import CellReading, FileReading, GridReading, Unread
@@ -68,9 +68,9 @@ class _Reader:
         self.title = fields["title"].string("title")
         self.tables = fields["tables"].sequence("tables")
         self.sources: dict[str, dict[str, str]] = {}
-        if not context.path:
+        if not context.place:
             self.refuse("no source tree is named", f"`--from PATH`, a clone of {self.repository}")
-        self.tree = source_tree.open_tree(context.path, context.env)
+        self.tree = source_tree.open_tree(context.place, context.env)
         marks = [node.string("a mark") for node in fields["marks"].sequence("marks")]
         if isinstance(self.tree, UnpackedTree):
             self._check(self.tree.head(), marks)
@@ -333,11 +333,11 @@ class _Reader:
 
     def _location(self, page: _Page) -> str:
         # As `git show` takes it.
-        return f"{page.at.name}:{page.path}" if page.at.ref else f"{self.context.path}/{page.path}"
+        return f"{page.at.name}:{page.path}" if page.at.ref else f"{self.context.place}/{page.path}"
 
     def refuse(self, what: str, expected: str, found: str = "") -> NoReturn:
         """Refuse the tree."""
-        where = Position(self.context.path) if self.context.path else None
+        where = Position(self.context.place) if self.context.place else None
         raise HarvestRefused(what, where=where, expected=expected, found=found, help=_HELP)
 
 

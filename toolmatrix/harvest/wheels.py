@@ -17,13 +17,13 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolmatrix.errors import HarvestRefused, Position
-from toolmatrix.facts import pieces, variants
-from toolmatrix.facts.yamlfile import YamlNode
+from toolmatrix.factbase import pieces, variants
+from toolmatrix.factbase.yamlfile import YamlNode
 from toolmatrix.harvest import families, project
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.project import MACHINES, PublishedRelease, Wheel
 from toolmatrix.harvest.wheel import RemoteWheel
-from toolmatrix.inventory import elf
+from toolmatrix.inspection import elf
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from os.path import basename, dirname
 
 from toolmatrix.codes import matrix as codes
 from toolmatrix.errors import MatrixError
-from toolmatrix.facts import evidence as words
-from toolmatrix.facts import yamlfile
-from toolmatrix.facts.compiled import bits, union
-from toolmatrix.facts.index import Index
-from toolmatrix.facts.model import Claim, Matrix, Release
-from toolmatrix.facts.tables import UNKNOWN
-from toolmatrix.facts.versions import ABSENT
+from toolmatrix.factbase import evidence as words
+from toolmatrix.factbase import yamlfile
+from toolmatrix.factbase.compiled import bits, union
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.model import Claim, Matrix, Release
+from toolmatrix.factbase.tables import UNKNOWN
+from toolmatrix.factbase.versions import ABSENT
 from toolmatrix.finding import Finding, InstallMethod, merge, union_of_fields
 from toolmatrix.judging import sweep
 from toolmatrix.judging.lints import cited, disputes

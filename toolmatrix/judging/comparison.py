@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from toolmatrix.inventory.model import (
+from toolmatrix.inspection.model import (
     EXPECTED,
     REST,
     SUSPICIOUS,
@@ -22,7 +22,7 @@ from toolmatrix.inventory.model import (
     Seen,
     Unseen,
 )
-from toolmatrix.inventory.packages import upstream
+from toolmatrix.inspection.packages import upstream
 from toolmatrix.judging.expectations import COMPONENTS, admits
 from toolmatrix.resources import load_yaml, porting_path
 from toolmatrix.value import Value
@@ -31,7 +31,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from toolmatrix.inventory.model import Inventory
+    from toolmatrix.inspection.model import Inventory
 
     Why = Callable[[str], tuple[str, str]]
     """Why a feature matters, and the source that says so; empty where it is unknown."""

@@ -9,8 +9,8 @@ import re
 import shlex
 
 from toolmatrix.errors import Position
-from toolmatrix.facts import lookups
-from toolmatrix.facts.versions import Scale, SelectorError
+from toolmatrix.factbase import lookups
+from toolmatrix.factbase.versions import Scale, SelectorError
 from toolmatrix.finding import SEVERITIES
 from toolmatrix.judging import stage_facts as facts
 from toolmatrix.logs.log import Cause, Diagnosis, Involved
@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.finding import Incompatibility
     from toolmatrix.logs.log import Fix, Match, ObservedLog
     from toolmatrix.logs.signatures import Signature, SignatureCatalog

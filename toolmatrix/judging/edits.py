@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from toolmatrix.codes.manifests import NoSuchRelease
-from toolmatrix.facts.index import Index
-from toolmatrix.facts.records import ClaimRecord
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.records import ClaimRecord
 from toolmatrix.judging.manifests import judge
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests import read

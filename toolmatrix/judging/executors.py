@@ -256,7 +256,7 @@ def reopened(
     release: str, kind: type[IndexedWork], fields: Mapping[str, Any], paths: Sequence[str], key: str
 ) -> IndexedWork:
     """Work of a program of some release over the matrix here. Raises UsageError where its key is another one."""
-    from toolmatrix.facts.store import open_index
+    from toolmatrix.factbase.store import open_index
 
     # Another release may not even know these fields.
     if release != __version__:

@@ -14,12 +14,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from toolmatrix.errors import Position, UsageError
-from toolmatrix.facts.index import Index
-from toolmatrix.facts.records import ClaimRecord
-from toolmatrix.facts.versions import Scale, SelectorError, parse
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.records import ClaimRecord
+from toolmatrix.factbase.versions import Scale, SelectorError, parse
 from toolmatrix.finding import EVIDENCE, FAIL, PASS, SKIP, UNKNOWN, Verdict
-from toolmatrix.inventory import python
-from toolmatrix.inventory.model import Seen
+from toolmatrix.inspection import python
+from toolmatrix.inspection.model import Seen
 from toolmatrix.judging import stage_facts
 from toolmatrix.lockfile.model import LockedFlags, LockedTarget
 from toolmatrix.recipes import read

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from toolmatrix.facts.index import Index
+from toolmatrix.factbase.index import Index
 from toolmatrix.finding import EVIDENCE, FAIL, PASS, SKIP, UNKNOWN, WARN, Verdict
 from toolmatrix.images.names import architecture
-from toolmatrix.inventory import python, secrets
-from toolmatrix.inventory.model import (
+from toolmatrix.inspection import python, secrets
+from toolmatrix.inspection.model import (
     BY_VARIABLE,
     DEFAULT_PLACE,
     DRIVER,

@@ -12,11 +12,11 @@ from datetime import date
 from toolmatrix import resources
 from toolmatrix.codes import matrix as codes
 from toolmatrix.errors import Position
-from toolmatrix.facts.compiled import union
-from toolmatrix.facts.index import Index
-from toolmatrix.facts.minimums import LATER
-from toolmatrix.facts.model import Component, Matrix, Release
-from toolmatrix.facts.records import ClaimRecord, Dispute
+from toolmatrix.factbase.compiled import union
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.minimums import LATER
+from toolmatrix.factbase.model import Component, Matrix, Release
+from toolmatrix.factbase.records import ClaimRecord, Dispute
 from toolmatrix.finding import Finding, merge
 from toolmatrix.judging import stage_facts
 from toolmatrix.solve.preferences import RULE as SERIES
@@ -204,7 +204,7 @@ def _fact(finding: Finding, matrix: Matrix) -> Position | None:
 
 
 def _keys(files: Sequence[str]) -> dict[str, Position]:
-    from toolmatrix.facts import yamlfile
+    from toolmatrix.factbase import yamlfile
 
     positions: dict[str, Position] = {}
     for path in files:

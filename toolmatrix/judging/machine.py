@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from functools import partial
 
-from toolmatrix.facts import lookups
-from toolmatrix.facts.index import Index
-from toolmatrix.facts.versions import Scale, SelectorError
+from toolmatrix.factbase import lookups
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.versions import Scale, SelectorError
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, WARN, Verdict
-from toolmatrix.inventory.model import Inventory, Seen
+from toolmatrix.inspection.model import Inventory, Seen
 from toolmatrix.judging import stage_facts
 from toolmatrix.judging.expectations import MACHINE, Expectation
 from toolmatrix.lockfile.model import LockedComponent, LockedTarget

@@ -16,9 +16,9 @@ from toolmatrix.codes.manifests import (
     NoSuchRelease,
     RefusedTogether,
 )
-from toolmatrix.facts import evidence as words
-from toolmatrix.facts.index import Index
-from toolmatrix.facts.records import Binding, ClaimRecord
+from toolmatrix.factbase import evidence as words
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.records import Binding, ClaimRecord
 from toolmatrix.finding import Incompatibility
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import CONDA, IMAGE, PIP, ProjectManifest

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
 
     Line = Connection[Any, Any]
     Work = Callable[..., Any]

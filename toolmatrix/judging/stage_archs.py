@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from toolmatrix.codes import plans as codes
 from toolmatrix.compilation.model import Plan
-from toolmatrix.facts import lookups
+from toolmatrix.factbase import lookups
 from toolmatrix.judging import stage_facts as facts
 from toolmatrix.judging.stage_facts import PTX, SASS
 from toolmatrix.value import Value

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from toolmatrix.facts import evidence as words
-from toolmatrix.facts.compiled import union
-from toolmatrix.facts.index import Index
-from toolmatrix.facts.lookups import mask_or_none, rows, scale_of
-from toolmatrix.facts.records import Binding, ClaimRecord
-from toolmatrix.facts.versions import Scale, SelectorError, key, order
+from toolmatrix.factbase import evidence as words
+from toolmatrix.factbase.compiled import union
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.lookups import mask_or_none, rows, scale_of
+from toolmatrix.factbase.records import Binding, ClaimRecord
+from toolmatrix.factbase.versions import Scale, SelectorError, key, order
 from toolmatrix.finding import Incompatibility, union_of_fields
 
 PTX, SASS = "compute_", "sm_"

@@ -10,7 +10,7 @@ from toolmatrix.codes import plans as codes
 from toolmatrix.codes.plans import CannotTell, RunsByCode, RunsByPtx, RunsNot
 from toolmatrix.compilation import expected as expecting
 from toolmatrix.errors import Position
-from toolmatrix.facts import lookups
+from toolmatrix.factbase import lookups
 from toolmatrix.finding import union_of_fields
 from toolmatrix.judging import stage_archs, stage_flags
 from toolmatrix.judging import stage_facts as facts
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from toolmatrix.codes.plans import DeviceFinding
     from toolmatrix.compilation.expected import Expected
     from toolmatrix.compilation.model import Plan, Stage
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.finding import Finding
     from toolmatrix.judging.stage_archs import DeviceCode, DeviceImage, DevicePart
     from toolmatrix.request.compiles import KnownOrder

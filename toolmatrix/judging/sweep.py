@@ -16,8 +16,8 @@ from toolmatrix.codes.matrix import (
     UnnamedToolkit,
     Unreachable,
 )
-from toolmatrix.facts import evidence as words
-from toolmatrix.facts.records import ClaimRecord
+from toolmatrix.factbase import evidence as words
+from toolmatrix.factbase.records import ClaimRecord
 from toolmatrix.finding import Finding, Incompatibility, InstallMethod, merge, union_of_fields
 from toolmatrix.judging.pool import IndexedWork
 from toolmatrix.solve.assemble import Assembly
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from typing import Any
 
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.model import Matrix
-    from toolmatrix.facts.records import ReleaseRecord
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.model import Matrix
+    from toolmatrix.factbase.records import ReleaseRecord
     from toolmatrix.solve.parts import TestedRowGroup
     from toolmatrix.solve.resolve import Choice, Resolution
 

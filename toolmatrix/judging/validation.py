@@ -24,17 +24,17 @@ from toolmatrix.errors import (
     ToolMissing,
     UsageError,
 )
-from toolmatrix.facts.index import Index
+from toolmatrix.factbase.index import Index
 from toolmatrix.finding import FAIL, PASS, UNKNOWN, VERDICTS, WARN, Judged, Verdict
 from toolmatrix.images import streams
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.names import this_platform
-from toolmatrix.inventory import programs, subjects
-from toolmatrix.inventory.layers import LayerStore
-from toolmatrix.inventory.model import LOCK, REST, Inventory, Seen, Skipped
-from toolmatrix.inventory.running import ProgramProbe
-from toolmatrix.inventory.subjects import SCHEMES as OBSERVED
-from toolmatrix.inventory.subjects import Scheme, SubjectRequest
+from toolmatrix.inspection import programs, subjects
+from toolmatrix.inspection.layers import LayerStore
+from toolmatrix.inspection.model import LOCK, REST, Inventory, Seen, Skipped
+from toolmatrix.inspection.running import ProgramProbe
+from toolmatrix.inspection.subjects import SCHEMES as OBSERVED
+from toolmatrix.inspection.subjects import Scheme, SubjectRequest
 from toolmatrix.judging import expectations, images
 from toolmatrix.judging.expectations import LABEL, Expectation
 from toolmatrix.judging.pool import IndexedWork, Pool
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from toolmatrix.inventory.subjects import Ask
+    from toolmatrix.inspection.subjects import Ask
     from toolmatrix.judging.pool import WorkBounds, WorkResult
 
 

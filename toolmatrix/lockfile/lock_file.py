@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from toolmatrix import toml
 from toolmatrix.errors import LockError, Position
-from toolmatrix.facts import versions
-from toolmatrix.facts.evidence import WORDS
+from toolmatrix.factbase import versions
+from toolmatrix.factbase.evidence import WORDS
 from toolmatrix.lockfile.model import (
     FLAGS,
     SCHEMA,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
 
     Fields = Mapping[str, "str | Fields"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from toolmatrix.documents import Evidence, Literal
-from toolmatrix.facts import evidence as words
+from toolmatrix.factbase import evidence as words
 from toolmatrix.value import Document, Value
 
 SCHEMA = "toolmatrix.lock/1"

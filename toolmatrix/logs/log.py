@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from toolmatrix.finding import Finding
-from toolmatrix.inventory.model import Inventory, Seen
+from toolmatrix.inspection.model import Inventory, Seen
 from toolmatrix.logs import signatures
 from toolmatrix.logs.signatures import (
     QUOTES,

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from toolmatrix import resources
 from toolmatrix.errors import Position, RecipeError
-from toolmatrix.facts import pieces, yamlfile
-from toolmatrix.facts.index import Index
-from toolmatrix.facts.versions import Scale, SelectorError
-from toolmatrix.facts.yamlfile import YamlNode
+from toolmatrix.factbase import pieces, yamlfile
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.versions import Scale, SelectorError
+from toolmatrix.factbase.yamlfile import YamlNode
 from toolmatrix.recipes import fields, model
 from toolmatrix.recipes import fields as tables
 from toolmatrix.recipes.model import Part

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from toolmatrix.errors import RenderError
-from toolmatrix.facts import variants
+from toolmatrix.factbase import variants
 from toolmatrix.lockfile.model import LockedTarget
 from toolmatrix.recipes.fields import MACHINES
 from toolmatrix.recipes.model import Distro

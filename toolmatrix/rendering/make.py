@@ -14,9 +14,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from toolmatrix.errors import CannotSay, NoImage, RenderError, ToolMissing
-from toolmatrix.facts import variants
-from toolmatrix.facts.index import Index
-from toolmatrix.facts.records import RowRecord
+from toolmatrix.factbase import variants
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.records import RowRecord
 from toolmatrix.lockfile.model import LockedPackage, PackageQuestion
 from toolmatrix.recipes.model import APT, STAGES, Download
 from toolmatrix.recipes.read import Picker, merged_steps

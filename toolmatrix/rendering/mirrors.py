@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from toolmatrix.errors import RenderError, UsageError
-from toolmatrix.facts.versions import Scale
+from toolmatrix.factbase.versions import Scale
 from toolmatrix.rendering import quote
 from toolmatrix.rendering.model import ImagePlan
 from toolmatrix.resources import outside_path

@@ -20,7 +20,7 @@ from toolmatrix.solve import flags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.report.cores import CoreEntry
     from toolmatrix.report.remarks import BuiltEntry, Caveat, UnreadEntry
     from toolmatrix.solve.request import Request

@@ -6,16 +6,16 @@ Wording is made here and nowhere else, from records of the index; a table may br
 from __future__ import annotations
 
 from toolmatrix.documents import Ordinal, TypedDict
-from toolmatrix.facts.evidence import UNKNOWN
-from toolmatrix.facts.records import ClaimRecord, ReleaseRecord, RowRecord
+from toolmatrix.factbase.evidence import UNKNOWN
+from toolmatrix.factbase.records import ClaimRecord, ReleaseRecord, RowRecord
 from toolmatrix.report import terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import FactRecord
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.records import FactRecord
     from toolmatrix.finding import Incompatibility
     from toolmatrix.lockfile.model import LockedTarget
     from toolmatrix.solve.resolve import Choice, Cite
@@ -334,7 +334,7 @@ def silence(index: Index, ground: Incompatibility) -> str:
 
 def _outdated(index: Index, ground: Incompatibility, record: ClaimRecord) -> str:
     """A minimum, the day on which it was written, and what it cannot know."""
-    from toolmatrix.facts import minimums
+    from toolmatrix.factbase import minimums
 
     day = minimums.day(index, record, ground.releases)
     later = minimums.find_later(

@@ -6,7 +6,7 @@ The same lines serve text, JSON, explanations, CI cells and findings.
 from __future__ import annotations
 
 from toolmatrix.documents import Annotated, Evidence, NonEmpty, NotRequired, TypedDict
-from toolmatrix.facts.evidence import UNKNOWN
+from toolmatrix.factbase.evidence import UNKNOWN
 from toolmatrix.report import claims, terminal
 from toolmatrix.wording import some
 
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.finding import Incompatibility
     from toolmatrix.solve.grounds import Core, CoreLine
     from toolmatrix.solve.request import Ask, Request

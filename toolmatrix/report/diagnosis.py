@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 
 from toolmatrix.documents import Count, Evidence, Literal, Ordinal, TypedDict
-from toolmatrix.facts.index import Index
+from toolmatrix.factbase.index import Index
 from toolmatrix.logs.log import Cause, Diagnosis, Fix, Involved
 from toolmatrix.report import claims, findings, terminal
 from toolmatrix.report.annotations import Annotation, commands

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolmatrix.documents import Annotated, Any, Count, TypedDict
-from toolmatrix.facts.index import Index
+from toolmatrix.factbase.index import Index
 from toolmatrix.lockfile.model import Differences, Lock, LockedValue, ValueChange
 from toolmatrix.report import claims, terminal
 from toolmatrix.report.terminal import Terminal

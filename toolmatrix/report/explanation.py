@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.documents import Annotated, Evidence, MatrixHead, NonEmpty, NotRequired, TypedDict
-from toolmatrix.facts.records import ClaimRecord
+from toolmatrix.factbase.records import ClaimRecord
 from toolmatrix.report import answer, claims, cores, remarks, terminal, variants
 from toolmatrix.solve.grounds import alternatives
 
@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.report.answer import DisputeEntry, RequestEntry
     from toolmatrix.report.claims import Notes
     from toolmatrix.report.remarks import BuiltEntry

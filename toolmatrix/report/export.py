@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from toolmatrix.documents import Annotated, Any, Evidence, HasIs, MatrixHead, NonEmpty, TypedDict
-from toolmatrix.facts.records import ClaimRecord, ReleaseRecord
-from toolmatrix.facts.versions import ABSENT
+from toolmatrix.factbase.records import ClaimRecord, ReleaseRecord
+from toolmatrix.factbase.versions import ABSENT
 from toolmatrix.report.answer import head
 from toolmatrix.report.fact_pages import Pages
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import (
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.records import (
         Binding,
         ChannelRecord,
         ComponentHead,

@@ -18,8 +18,8 @@ from toolmatrix.documents import (
     NotRequired,
     TypedDict,
 )
-from toolmatrix.facts import evidence as words
-from toolmatrix.facts.records import ClaimRecord, ReleaseRecord, RowRecord
+from toolmatrix.factbase import evidence as words
+from toolmatrix.factbase.records import ClaimRecord, ReleaseRecord, RowRecord
 from toolmatrix.report import claims, terminal
 from toolmatrix.report.answer import head
 
@@ -27,8 +27,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import FactRecord
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.records import FactRecord
     from toolmatrix.report.terminal import Terminal
 
 LIST_SCHEMA = "toolmatrix.facts-list/1"

@@ -17,8 +17,8 @@ from toolmatrix.documents import (
     NotRequired,
     TypedDict,
 )
-from toolmatrix.facts.evidence import weakest
-from toolmatrix.facts.index import Index
+from toolmatrix.factbase.evidence import weakest
+from toolmatrix.factbase.index import Index
 from toolmatrix.finding import SEVERITIES, Finding, InstallMethod
 from toolmatrix.report import claims, cores, terminal
 from toolmatrix.report.annotations import Annotation, commands, step_summary

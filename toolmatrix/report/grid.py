@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from toolmatrix.documents import Annotated, Count, Evidence, MatrixHead, NonEmpty, TypedDict
-from toolmatrix.facts import evidence as words
-from toolmatrix.facts.index import Index
+from toolmatrix.factbase import evidence as words
+from toolmatrix.factbase.index import Index
 from toolmatrix.report import answer, claims, cores, partners, pictures, terminal, variants
 from toolmatrix.report.answer import RequestEntry
 from toolmatrix.report.terminal import Terminal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from toolmatrix.documents import Annotated
-from toolmatrix.facts.index import Index
+from toolmatrix.factbase.index import Index
 from toolmatrix.finding import Finding
 from toolmatrix.report import terminal
 from toolmatrix.report.findings import FindingsDocument, MatrixReport

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from toolmatrix.inventory.model import Inventory, Seen
+from toolmatrix.inspection.model import Inventory, Seen
 from toolmatrix.report.terminal import Terminal, columns, plural, printable
 
 # Features that are counted and not listed; `--json` has them, `--all` lists them.

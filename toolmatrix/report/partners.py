@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from toolmatrix.documents import Annotated, Evidence, HasFrom, MatrixHead, NonEmpty, TypedDict
-from toolmatrix.facts import evidence as words
-from toolmatrix.facts.index import Index
+from toolmatrix.factbase import evidence as words
+from toolmatrix.factbase.index import Index
 from toolmatrix.report import answer, claims, terminal, variants
 from toolmatrix.report.answer import WantedEntry
 from toolmatrix.report.terminal import Terminal

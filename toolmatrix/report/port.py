@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from toolmatrix.documents import Annotated, Count, Evidence, HasFrom, NonEmpty, Pair, TypedDict
-from toolmatrix.facts.index import Index
-from toolmatrix.facts.records import ClaimRecord, ReleaseRecord, RowRecord
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.records import ClaimRecord, ReleaseRecord, RowRecord
 from toolmatrix.lockfile import model
 from toolmatrix.lockfile.model import Lock, LockedTarget, LockedValue
 from toolmatrix.report import claims, terminal

@@ -28,7 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.report.answer import RequestEntry, ResolutionDocument
     from toolmatrix.report.claims import Notes
     from toolmatrix.report.cores import CoreEntry, CoreLineEntry

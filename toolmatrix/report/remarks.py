@@ -7,7 +7,7 @@ was built proves these versions on this distribution, and no other.
 from __future__ import annotations
 
 from toolmatrix.documents import Annotated, HasFrom, NotRequired, TypedDict
-from toolmatrix.facts import evidence as words
+from toolmatrix.factbase import evidence as words
 from toolmatrix.report import claims, terminal
 from toolmatrix.request import read
 from toolmatrix.request.names import Names
@@ -20,8 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import BuildRecord
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.records import BuildRecord
     from toolmatrix.finding import Incompatibility
     from toolmatrix.report.variants import BuildForm
     from toolmatrix.request.read import RequestContext

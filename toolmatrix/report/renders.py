@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from toolmatrix.documents import Annotated, Count, HasFrom, MatrixHead, NonEmpty, TypedDict
-from toolmatrix.facts.index import Index
+from toolmatrix.factbase.index import Index
 from toolmatrix.report import answer
 from toolmatrix.report.terminal import Terminal, blocks, columns, plural
 from toolmatrix.value import Value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.documents import Evidence, Literal, Ordinal, TypedDict
-from toolmatrix.facts import evidence as words
+from toolmatrix.factbase import evidence as words
 from toolmatrix.report import claims, remarks, terminal
 from toolmatrix.solve import flags
 from toolmatrix.value import Value
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.report.terminal import Charset, Terminal
     from toolmatrix.report.variants import Variant
     from toolmatrix.solve.resolve import Choice, Resolution

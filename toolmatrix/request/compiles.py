@@ -11,9 +11,9 @@ from toolmatrix.compilation.expected import Expected
 from toolmatrix.compilation.known import Order
 from toolmatrix.compilation.model import Plan
 from toolmatrix.errors import CannotSay, UsageError
-from toolmatrix.facts import lookups
-from toolmatrix.facts.index import Index
-from toolmatrix.facts.versions import SelectorError, key, order
+from toolmatrix.factbase import lookups
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.versions import SelectorError, key, order
 from toolmatrix.lockfile.model import COMPILERS, Lock, LockedTarget
 from toolmatrix.value import Value
 

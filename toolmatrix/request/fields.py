@@ -6,8 +6,8 @@ Nothing here is looked up but the names of targets, accelerators and ways to get
 from __future__ import annotations
 
 from toolmatrix.errors import UsageError
-from toolmatrix.facts import names
-from toolmatrix.facts.evidence import UNKNOWN, WORDS
+from toolmatrix.factbase import names
+from toolmatrix.factbase.evidence import UNKNOWN, WORDS
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.errors import Position, ToolmatrixError
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
 
 PREFERENCES = ("newest", "oldest", "best-evidence")
 

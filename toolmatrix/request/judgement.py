@@ -7,8 +7,8 @@ from functools import partial
 
 from toolmatrix.codes.manifests import ManifestFinding
 from toolmatrix.errors import ToolmatrixError
-from toolmatrix.facts.index import Index
-from toolmatrix.facts.versions import Key, Scale, SelectorError, key, order
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.versions import Key, Scale, SelectorError, key, order
 from toolmatrix.manifests.model import PIP, Item, NotRead, ProjectManifest, Traced
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.value import NamedTuple, Value

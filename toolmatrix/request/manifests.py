@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from toolmatrix.errors import ToolmatrixError
-from toolmatrix.facts.index import Index
-from toolmatrix.facts.versions import SelectorError
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.versions import SelectorError
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import (
     CONDA,

@@ -6,7 +6,7 @@ Raises UsageError for what cannot be understood and NothingMatched, naming the n
 from __future__ import annotations
 
 from toolmatrix.errors import BeyondMatrix, NothingMatched, ReleasedLater, UsageError
-from toolmatrix.facts.versions import Scale, SelectorError
+from toolmatrix.factbase.versions import Scale, SelectorError
 from toolmatrix.solve.parts import union
 from toolmatrix.solve.request import Ask
 
@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import ComponentFacts
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.records import ComponentFacts
 
 
 OPERATORS = "=<>!~"

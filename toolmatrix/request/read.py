@@ -10,7 +10,7 @@ package that requires a framework, get wheels where the frameworks have some for
 from __future__ import annotations
 
 from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
-from toolmatrix.facts.evidence import UNKNOWN
+from toolmatrix.factbase.evidence import UNKNOWN
 from toolmatrix.request.fields import Fields, parse_arguments, settled
 from toolmatrix.request.names import OPERATORS, Names, is_piece, joined
 from toolmatrix.solve.parts import SEVERAL, union
@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.solve.repair import Repair
     from toolmatrix.solve.request import Policy, PreferredReleases, Stipulation
     from toolmatrix.solve.resolve import Unsatisfiable

@@ -6,7 +6,7 @@ Names of packages of other indexes are read as the components that they mean.
 from __future__ import annotations
 
 from toolmatrix.errors import CannotSay, NothingMatched, UsageError
-from toolmatrix.facts.versions import SelectorError
+from toolmatrix.factbase.versions import SelectorError
 from toolmatrix.request import fields
 from toolmatrix.request.names import NEWEST, OPERATORS, check_length
 from toolmatrix.value import Value
@@ -270,7 +270,7 @@ def _build(names: Names, line: str, component: str = "") -> str:
 
 def _devices(names: Names, name: str) -> list[tuple[str, str]]:
     """The devices that a name may be, as (device, what is called that)."""
-    from toolmatrix.facts import products
+    from toolmatrix.factbase import products
 
     exact = products.exactly(name, names.scale("device").versions)
     return [(exact, name)] if exact else products.find(names.index, name)
@@ -290,7 +290,7 @@ def device(names: Names, name: str) -> str:
             found=several,
             help="name the device",
         )
-    from toolmatrix.facts import products
+    from toolmatrix.factbase import products
 
     known = [*names.scale("device").versions, *products.names(names.index)]
     raise NothingMatched(
@@ -315,7 +315,7 @@ def arch(names: Names, name: str) -> str:
         return name
     about = ""
     if "device" in names.components:
-        from toolmatrix.facts import products
+        from toolmatrix.factbase import products
 
         capability = products.exactly(name, names.scale("device").versions)
         if not capability and products.find(names.index, name):

@@ -6,7 +6,7 @@ the one that they name, and all other releases preferred as they were locked. Co
 
 from __future__ import annotations
 
-from toolmatrix.facts.records import ClaimRecord
+from toolmatrix.factbase.records import ClaimRecord
 from toolmatrix.request.fields import Fields, parse_arguments
 from toolmatrix.request.names import Names
 from toolmatrix.request.read import read
@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.lockfile.model import LockedEnvironment, LockedTarget
     from toolmatrix.solve.request import PreferredReleases
 

@@ -7,7 +7,7 @@ those that facts let it. Covers are minimal and exact: every smaller set leaves 
 
 from __future__ import annotations
 
-from toolmatrix.facts import evidence as words
+from toolmatrix.factbase import evidence as words
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.pairs import ALLOWED, SAYS, TESTED, RequestFacts
 from toolmatrix.solve.parts import bits_of, union
@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.solve.pairs import PairFact, Partner
     from toolmatrix.solve.request import Request
 

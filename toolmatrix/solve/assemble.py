@@ -7,8 +7,8 @@ engine prefers among equals, as an unneeded component is best absent.
 
 from __future__ import annotations
 
-from toolmatrix.facts.evidence import UNKNOWN
-from toolmatrix.facts.records import BindingGroup
+from toolmatrix.factbase.evidence import UNKNOWN
+from toolmatrix.factbase.records import BindingGroup
 from toolmatrix.solve import preferences
 from toolmatrix.solve.engine import Problem
 from toolmatrix.solve.parts import (
@@ -27,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.solve.parts import TestedRow
     from toolmatrix.solve.request import Request
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import chain, product
 
-from toolmatrix.facts import evidence as words
-from toolmatrix.facts.records import MINIMUM
+from toolmatrix.factbase import evidence as words
+from toolmatrix.factbase.records import MINIMUM
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.known import closure, names_releases
 from toolmatrix.solve.parts import EVIDENCE, Statement, TestedRow, Variable, expand_rows
@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.solve.assemble import Reachable
     from toolmatrix.solve.request import Stipulation
 

@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import Binding, ClaimRecord
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.records import Binding, ClaimRecord
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.engine import Problem
     from toolmatrix.solve.parts import Pin, Statement, TestedRow, Variable

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from toolmatrix.facts.evidence import REPORTED, UNKNOWN
-from toolmatrix.facts.records import PURE, RUN_TIME, UNOPENED_CODE
+from toolmatrix.factbase.evidence import REPORTED, UNKNOWN
+from toolmatrix.factbase.records import PURE, RUN_TIME, UNOPENED_CODE
 from toolmatrix.solve.parts import SEVERAL, union
 from toolmatrix.value import NamedTuple
 
@@ -23,8 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import Binding
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.records import Binding
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import TestedRow, Variable
 

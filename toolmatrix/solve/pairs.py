@@ -20,7 +20,7 @@ from itertools import product
 from math import prod
 
 from toolmatrix.errors import UsageError
-from toolmatrix.facts import evidence as words
+from toolmatrix.factbase import evidence as words
 from toolmatrix.solve.assemble import Reachable
 from toolmatrix.solve.engine.conflict import combinations, excludes, excluding, explain
 from toolmatrix.solve.grounds import core
@@ -34,8 +34,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import Binding, ComponentFacts, RowGroup
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.records import Binding, ComponentFacts, RowGroup
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.engine import Problem
     from toolmatrix.solve.grounds import Core

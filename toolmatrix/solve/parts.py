@@ -6,10 +6,10 @@ component is there where something requires it, and never to get round a fact.
 
 from __future__ import annotations
 
-from toolmatrix.facts import evidence as words
-from toolmatrix.facts import lookups
-from toolmatrix.facts.records import BindingGroup
-from toolmatrix.facts.versions import Scale, key, order
+from toolmatrix.factbase import evidence as words
+from toolmatrix.factbase import lookups
+from toolmatrix.factbase.records import BindingGroup
+from toolmatrix.factbase.versions import Scale, key, order
 from toolmatrix.solve.engine import Support, SupportGroup
 from toolmatrix.solve.request import Ask, Stipulation
 from toolmatrix.value import NamedTuple, Value
@@ -18,9 +18,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import Binding, RowGroup
-    from toolmatrix.facts.versions import Key
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.records import Binding, RowGroup
+    from toolmatrix.factbase.versions import Key
     from toolmatrix.solve.assemble import Assembly, Reachable
     from toolmatrix.solve.engine import Nogood
 

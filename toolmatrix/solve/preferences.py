@@ -14,8 +14,8 @@ anchors comes first, and age decides among equals.
 
 from __future__ import annotations
 
-from toolmatrix.facts.evidence import UNKNOWN
-from toolmatrix.facts.records import PURE
+from toolmatrix.factbase.evidence import UNKNOWN
+from toolmatrix.factbase.records import PURE
 from toolmatrix.solve.engine import Support
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.known import names_releases
@@ -26,8 +26,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import Binding, ComponentFacts, RowGroup
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.records import Binding, ComponentFacts, RowGroup
     from toolmatrix.solve.assemble import Assembly, Reachable
     from toolmatrix.solve.parts import Variable
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from toolmatrix.facts import evidence as words
+from toolmatrix.factbase import evidence as words
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask, allowed_accelerators
 from toolmatrix.solve.resolve import Unsatisfiable, supported, supported_release
@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
     from toolmatrix.solve.grounds import Core
     from toolmatrix.solve.request import Request
     from toolmatrix.solve.resolve import Resolution

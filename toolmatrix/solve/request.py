@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.index import Index
+    from toolmatrix.factbase.index import Index
 
     PreferredReleases = tuple[tuple[str, str, str], ...]
     """Releases to rank above all others, as (target, component, release)."""

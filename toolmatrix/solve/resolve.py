@@ -5,8 +5,8 @@ Pure computation: results are values and record numbers of the index; `report` w
 
 from __future__ import annotations
 
-from toolmatrix.facts import evidence as words
-from toolmatrix.facts.records import MINIMUM
+from toolmatrix.factbase import evidence as words
+from toolmatrix.factbase.records import MINIMUM
 from toolmatrix.solve.assemble import Assembly, assembled
 from toolmatrix.solve.engine import Conflict, settle, solve
 from toolmatrix.solve.known import BOUND, UNJOINED, Relations, closure, joined_variables, roots
@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import Binding, Dispute
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.records import Binding, Dispute
     from toolmatrix.finding import Incompatibility
     from toolmatrix.solve.engine import Solution
     from toolmatrix.solve.grounds import Core

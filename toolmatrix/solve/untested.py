@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import CitedClaim
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.records import CitedClaim
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import TestedRow, Variable
     from toolmatrix.solve.request import Request

@@ -1,0 +1,133 @@
+"""The schemas by which editors complete matrix files take what the loader takes, and refuse its shapes of mistakes."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator, FormatChecker
+
+from tests.amount import sampled
+from tests.factbase import test_load
+from tests.factbase.small import FRONT, NAMES
+from tests.factbase.test_order import RICH
+from toolmatrix import resources
+from toolmatrix.factbase import evidence, load, tables, variants
+from toolmatrix.factbase.model import KINDS, SCHEMES
+
+ROOT = Path(resources.matrix_root())
+BUILT_IN = [Path(path) for path in load.files(str(ROOT / "matrix.yaml"))]
+
+SHAPES = re.compile(
+    r"unknown key|has no `|known word|must be|not a date|says nothing|needs a subject|needs a reason"
+    r"|cannot hold|no name of a package|names no component|name that is taken"
+)
+COLUMNS = re.compile(r"a row of `t`|has no rank")
+"""What depends on the columns of a table or the scheme of a component, which a schema does not know."""
+
+
+class Editor(yaml.CSafeLoader):
+    """Reads YAML as editors do (1.2): days stay text, and only true and false are flags."""
+
+
+Editor.yaml_implicit_resolvers = {
+    letter: [
+        (tag, pattern)
+        for tag, pattern in resolvers
+        if not tag.endswith((":timestamp", ":bool")) or (tag.endswith(":bool") and letter in "tf")
+    ]
+    for letter, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def named(value: Any) -> Any:
+    """Keys are text, as they are in JSON."""
+    if isinstance(value, list):
+        return [named(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): named(item) for key, item in value.items()}
+    return value
+
+
+@cache
+def validator(name: str) -> Draft202012Validator:
+    schema = json.loads(Path(resources.schema_path(name)).read_text())
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema, format_checker=FormatChecker())
+
+
+def mistakes(text: str) -> list[str]:
+    """What the schema of a file says against it."""
+    document = named(yaml.load(text, Editor))  # noqa: S506 - a safe loader
+    name = "facts" if "facts/" in str(document.get("schema")) else "matrix"
+    return [
+        f"{error.json_path}: {error.message}" for error in validator(name).iter_errors(document)
+    ]
+
+
+@pytest.mark.parametrize("path", sampled(BUILT_IN, every=3), ids=lambda path: path.name)
+def test_every_built_in_file_fits_its_schema(path: Path) -> None:
+    assert mistakes(path.read_text()) == []
+
+
+@pytest.mark.parametrize("text", [FRONT, NAMES, RICH], ids=["front", "names", "facts"])
+def test_the_small_matrix_fits_its_schemas(text: str) -> None:
+    assert mistakes(text) == []
+
+
+def malformed() -> list[Any]:
+    """The files that the loader refuses for their shape, with what it says."""
+
+    def cases(test: Any) -> list[Any]:
+        found: list[Any] = test.pytestmark[0].args[1]
+        return found
+
+    found = [
+        (text.replace(old, new), message)
+        for text, test in (
+            (FRONT, test_load.test_front_pages_that_are_refused),
+            (NAMES, test_load.test_names_that_are_refused),
+        )
+        for old, new, message in cases(test)
+    ]
+    found += cases(test_load.test_tables_that_are_refused)
+    found += cases(test_load.test_statements_that_are_refused)
+    return [
+        pytest.param(text, id=message.partition(";")[0])
+        for text, message in found
+        if SHAPES.search(message) and not COLUMNS.search(message)
+    ]
+
+
+@pytest.mark.parametrize("text", malformed())
+def test_what_the_loader_refuses_for_its_shape_the_schema_refuses_too(text: str) -> None:
+    assert mistakes(text) != []
+
+
+def test_the_words_of_the_schemas_are_those_of_the_code() -> None:
+    for name in ("matrix", "facts"):
+        parts: dict[str, Any] = validator(name).schema["$defs"]  # type: ignore[index]
+        assert parts["evidence"]["enum"] == list(evidence.WORDS)
+        assert parts["component"]["properties"]["scheme"]["enum"] == list(SCHEMES)
+    columns: dict[str, Any] = validator("facts").schema["$defs"]["column"]["properties"]  # type: ignore[index]
+    assert columns["as"]["enum"] == list(KINDS)
+
+
+def test_the_keys_of_the_schemas_are_those_of_the_loader() -> None:
+    front: dict[str, Any] = validator("matrix").schema  # type: ignore[assignment]
+    file: dict[str, Any] = validator("facts").schema  # type: ignore[assignment]
+    assert set(front["properties"]) == set(load._FRONT_KEYS)
+    assert set(file["properties"]) == set(load._FACT_KEYS)
+    parts = file["$defs"]
+    assert set(parts["table"]["properties"]) == set(variants.TABLE)
+    assert set(parts["channel"]["properties"]) == set(variants._CHANNEL)
+    assert set(parts["column"]["properties"]) == set(tables._COLUMN)
+    assert set(parts["part"]["then"]["properties"]) == set(tables._CELL)
+    assert set(parts["row"]["properties"]) == set(tables.ROW)
+    assert set(parts["statement"]["properties"]) == set(tables._STATEMENT)
+    assert set(parts["data"]["properties"]) == set(tables._DATA)

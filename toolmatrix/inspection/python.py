@@ -1,0 +1,172 @@
+"""Python packages by their own records, which of several a bare `import` of the default interpreter gets, and builds.
+
+PyPA's "Recording installed projects" and "Core metadata"; the order of directories is that of the module `site`, and of
+Debian's changes to it (python3's README.Debian). CPython writes the variables of its Makefile into `_sysconfigdata*.py`
+(module `sysconfig`), NumPy its configuration into `numpy/__config__.py`; both are read as data, never run.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from toolmatrix.inspection import packages
+from toolmatrix.inspection.model import GONE, FilePattern
+from toolmatrix.inspection.packages import upstream
+from toolmatrix.inspection.programs import Default
+from toolmatrix.inspection.record import Record, View
+
+# Name and version stand in the first lines; a description may follow, of any length.
+_METADATA = FilePattern(
+    r"(?P<site>.*)/[^/]+\.(?P<kind>dist-info/METADATA|egg-info(?:/PKG-INFO)?|egg/EGG-INFO/PKG-INFO)",
+    4 << 10,
+)
+_VENV = FilePattern(r".*/pyvenv\.cfg", 64 << 10)
+_SYSCONFIG = FilePattern(r".*/python\d[^/]*/_sysconfigdata[^/]*\.py", 256 << 10)
+_NUMPY = FilePattern(r".*/numpy/__config__\.py", 64 << 10)
+READS = (_METADATA, packages.RECORD, _VENV, _SYSCONFIG, _NUMPY)
+RECORDS = ("dist-info", "egg-info")
+"""The witnesses of Python packages, of which a user gets those that the default interpreter imports."""
+_FIELD = re.compile(r"^(Name|Version):\s*(\S+)\s*$", re.MULTILINE)
+
+# Components that are not Python packages, though packages of these names exist.
+_PROGRAMS = frozenset(
+    ("python", "gcc", "clang", "nvcc", "hip", "bazel", "cuda", "rocm", "glibc", "distro")
+)
+# Wheels that carry a component, how many of their numbers are its own, and how the name of its file begins.
+_CARRIED = (
+    (r"nvidia-cuda-runtime(-cu\d+)?", "cuda", 2, "libcudart."),
+    (r"nvidia-cudnn(-cu\d+)?", "cudnn", 3, "libcudnn."),
+    (r"nvidia-nccl(-cu\d+)?", "nccl", 3, "libnccl."),
+    (r"tensorrt(-cu\d+)?", "tensorrt", 3, "libnvinfer."),
+    (r"nvidia-cuda-nvcc(-cu\d+)?", "nvcc", 3, "ptxas"),
+)
+# Names of toolkits in local versions of PyTorch such as 2.1.0+cu121 and 2.1.0+rocm5.6.
+_LOCAL = {"cu": "cuda", "rocm": "rocm"}
+
+# Variables that decide how fast and how compatible an interpreter is.
+_VARIABLES = (
+    *("CONFIG_ARGS", "OPT", "PY_CFLAGS", "PY_LDFLAGS", "Py_DEBUG", "Py_GIL_DISABLED"),
+    "WITH_PYMALLOC",
+)
+_LIBRARY = re.compile(
+    r"""["'](?P<kind>blas|lapack)["']:\s*\{[^{}]*?["']name["']:\s*["'](?P<name>[^"']+)["']"""
+)
+# The form of NumPy before 1.26, which had distutils write it.
+_OLDER = re.compile(
+    r"""^(?P<kind>blas|lapack)(?:_ilp64)?_opt_info\s*=\s*\{[^}\n]*?["']libraries["']:\s*\[["'](?P<name>[^"']+)""",
+    re.MULTILINE,
+)
+
+
+class _Dist(NamedTuple):
+    path: str
+    site: str
+    seen_by: str
+    # As PyPI compares it.
+    name: str
+    version: str
+
+
+def observe(view: View, record: Record, sites: Sequence[str]) -> None:
+    """Record every package as a component, and toolkits that packages carry; `sites` in the order of imports."""
+    from packaging.utils import canonicalize_name
+
+    dists: list[_Dist] = []
+    for match, text in view.files(_METADATA):
+        fields = dict(_FIELD.findall(text))
+        seen_by = RECORDS[not match["kind"].startswith("dist-info")]
+        name, version = canonicalize_name(fields.get("Name", "")), fields.get("Version", "")
+        dists.append(_Dist(match[0], match["site"], seen_by, name, version))
+    first: dict[str, str] = {}
+    for site in sites:
+        for dist in dists:
+            if dist.site == site:
+                first.setdefault(dist.name, dist.path)
+    for dist in dists:
+        _record_dist(view, record, dist, is_default=first.get(dist.name) == dist.path)
+    _builds(view, record)
+
+
+def _record_dist(view: View, record: Record, dist: _Dist, *, is_default: bool) -> None:
+    path, _, seen_by, name, version = dist
+    if not name or not version:
+        record.skip(path, "it lacks a name or a version")
+        return
+    record.feature(f"dist:{name}", version, seen_by, path)
+    if _is_gone(view, name, path):
+        record.feature(GONE, f"{name} {version}", seen_by, path)
+        return
+    if name not in _PROGRAMS:
+        record.component(name, version, seen_by, path, default=is_default)
+    for pattern, component, numbers, _ in _CARRIED:
+        if re.fullmatch(pattern, name):
+            record.component(component, upstream(version, numbers), "wheel", path)
+    local = re.fullmatch(r"(cu|rocm)([\d.]+)", version.partition("+")[2])
+    if name.startswith("torch") and local:
+        # cu121 is 12.1 and cu92 is 9.2: the last digit is the minor.
+        toolkit = local[2] if "." in local[2] else f"{local[2][:-1]}.{local[2][-1:]}"
+        record.component(_LOCAL[local[1]], toolkit, f"{name} +{local[0]}", path)
+
+
+def _is_gone(view: View, name: str, path: str) -> bool:
+    # A wheel that carries a component is useless without its main file.
+    files = packages.dist_files(view, path)
+    starts = tuple(start for pattern, *_, start in _CARRIED if re.fullmatch(pattern, name))
+    called = [file for file in files if file.rpartition("/")[2].startswith(starts)]
+    return packages.are_gone(view, called or files)
+
+
+def _builds(view: View, record: Record) -> None:
+    for match, text in view.files(_SYSCONFIG):
+        variables = _variables(text)
+        for name in _VARIABLES:
+            record.feature(f"python:{name}", str(variables.get(name, "")), "sysconfig", match[0])
+    for match, text in view.files(_NUMPY):
+        for use in (*_LIBRARY.finditer(text), *_OLDER.finditer(text)):
+            record.feature(f"numpy:{use['kind']}", use["name"], "numpy.__config__", match[0])
+
+
+def _variables(text: str) -> dict[str, object]:
+    try:
+        with warnings.catch_warnings():
+            # Flags of compilers have escapes that are invalid in Python and harmless here.
+            warnings.simplefilter("ignore")
+            variables = ast.literal_eval(text.partition("build_time_vars = ")[2].strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return {}
+    return variables if isinstance(variables, dict) else {}
+
+
+def sites(view: View, default: Default | None) -> list[str]:
+    """The directories that the default interpreter imports from, in its order; none without an interpreter."""
+    if default is None:
+        return []
+    series = ".".join(default.version.split(".")[:2])
+    prefix = _above(default.real)
+    home = _above(default.called)
+    settings = view.tree.text(f"{home}/pyvenv.cfg")
+    prefixes = [prefix, "usr/local"] if prefix == "usr" else [prefix]
+    if settings:
+        shared = re.search(r"^include-system-site-packages\s*=\s*true", settings, re.MULTILINE)
+        prefixes = [home, *(prefixes if shared else ())]
+    directories = view.folders("PYTHONPATH")
+    for folder in prefixes:
+        debian = [
+            f"{folder}/lib/python{series}/dist-packages",
+            f"{folder}/lib/python3/dist-packages",
+        ]
+        usual = [f"{folder}/{lib}/python{series}/site-packages" for lib in ("lib", "lib64")]
+        directories += [*usual, *debian]
+    # Debian's `site` looks in /usr/local before the packages of the distribution, whatever the order above.
+    if "usr/local" in prefixes:
+        directories.sort(key=lambda path: not path.startswith("usr/local/"))
+    reals = (view.tree.real(path) for path in directories)
+    return list(dict.fromkeys(path for path in reals if path is not None))
+
+
+def _above(path: str) -> str:
+    return path.rpartition("/")[0].rpartition("/")[0]

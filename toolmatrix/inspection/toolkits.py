@@ -1,0 +1,143 @@
+"""CUDA, cuDNN, NCCL, TensorRT, ROCm and the distribution, by the files that have their versions.
+
+A row names a component, the witness, the files, and patterns in their contents. Matches of several patterns are joined
+with dots.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from toolmatrix.inspection.model import FilePattern, Soname
+from toolmatrix.inspection.record import Record, View
+
+_CUDA_JSON = FilePattern(r".*/cuda[^/]*/version\.json", 64 << 10)
+_CUDA_TEXT = FilePattern(r".*/cuda[^/]*/version\.txt", 64 << 10)
+_ROCM = FilePattern(r".*/\.info/version", 4 << 10)
+_TORCH = FilePattern(r".*/torch/version\.py", 64 << 10)
+HIP = FilePattern(r".*/\.hipVersion|.*/share/hip/version", 4 << 10)
+"""Files in which ROCm keeps the version of HIP."""
+
+
+class _Witness(NamedTuple):
+    component: str
+    seen_by: str
+    files: FilePattern
+    texts: tuple[str, ...]
+
+
+def _json(name: str) -> tuple[str]:
+    return (rf'"{name}"\s*:\s*\{{[^}}]*"version"\s*:\s*"([\d.]+)"',)
+
+
+def _header(component: str, file: str, start: str, *names: str) -> _Witness:
+    texts = tuple(rf"#define {start}_{name}\s+(\d+)" for name in names)
+    return _Witness(component, "header", FilePattern(rf".*/{file}\.h", 1 << 20), texts)
+
+
+_WITNESSES = (
+    _Witness("cuda", "version file", _CUDA_JSON, _json("cuda")),
+    _Witness("cuda", "version file", _CUDA_TEXT, (r"CUDA Version ([\d.]+)",)),
+    _Witness("nvcc", "version file", _CUDA_JSON, _json("cuda_nvcc")),
+    _header("cudnn", "cudnn_version[^/]*", "CUDNN", "MAJOR", "MINOR", "PATCHLEVEL"),
+    _header("nccl", "nccl", "NCCL", "MAJOR", "MINOR", "PATCH"),
+    _header("tensorrt", "NvInferVersion", "NV_TENSORRT", "MAJOR", "MINOR", "PATCH"),
+    _Witness("rocm", "version file", _ROCM, (r"(\d+\.\d+\.\d+)",)),
+    _Witness("cuda", "torch", _TORCH, (r"^cuda\b[^=]*= *'([\d.]+)'",)),
+    _Witness("rocm", "torch", _TORCH, (r"^hip\b[^=]*= *'(\d+\.\d+)",)),
+    _Witness(
+        *("hip", "version file", HIP),
+        tuple(rf"HIP_VERSION_{name}=(\d+)" for name in ("MAJOR", "MINOR", "PATCH")),
+    ),
+)
+# Libraries whose names carry the version of a component. Of a file name of libcudart the first two numbers are the
+# toolkit's; its soname has the major alone, which `libcudart.so.11.0` of 11.0 to 11.8 writes with a zero.
+_LIBRARIES = (
+    ("cuda", r"libcudart\.so\.(\d+\.\d+)\.\d+[\d.]*"),
+    ("cuda", r"libcudart\.so\.(\d+)(?:\.\d+)?"),
+    ("cudnn", r"libcudnn\.so\.(\d+(?:\.\d+){0,2})[\d.]*"),
+    ("nccl", r"libnccl\.so\.(\d+(?:\.\d+){0,2})[\d.]*"),
+    ("tensorrt", r"libnvinfer\.so\.(\d+(?:\.\d+){0,2})[\d.]*"),
+)
+# Where the installers of NVIDIA and AMD put the link to the version in use.
+_HOMES = {"cuda": "usr/local/cuda", "nvcc": "usr/local/cuda", "rocm": "opt/rocm", "hip": "opt/rocm"}
+_SYMBOLS = {"GLIBC": ("glibc", "libc.so.6"), "GLIBCXX": ("libstdcxx", "libstdc++.so.6")}
+_DISTRO = re.compile(r"^(ID|VERSION_ID)=[\"']?([^\"'\n]*)", re.MULTILINE)
+# Most distributions link the first to the second, distroless images have the second alone.
+_OS_RELEASE = ("etc/os-release", "usr/lib/os-release")
+_NUMPY = FilePattern(r".*/numpy/_?core/include/numpy/_numpyconfig\.h", 64 << 10)
+_API = re.compile(r"#define NPY_(?:API|FEATURE)_VERSION (?:0x)?([0-9A-Fa-f]+)")
+READS = (
+    *(witness.files for witness in _WITNESSES),
+    *(_NUMPY, FilePattern("|".join(_OS_RELEASE), 64 << 10)),
+)
+
+
+def observe(view: View, record: Record) -> None:
+    """Record the toolkits and libraries, the distribution, and numpy's C-API."""
+    homes = {name: view.tree.real(path) for name, path in _HOMES.items()}
+    for component, seen_by, files, texts in _WITNESSES:
+        home = homes.get(component)
+        for path_match, data in view.files(files):
+            matches = [re.search(text, data, re.MULTILINE | re.ASCII) for text in texts]
+            version = ".".join(match[1] for match in matches if match) if all(matches) else ""
+            is_default = home is not None and path_match[0].startswith(f"{home}/")
+            record.component(component, version, seen_by, path_match[0], default=is_default)
+    _links(view, record)
+    _libraries(view, record)
+    _distribution(view, record)
+
+
+def _links(view: View, record: Record) -> None:
+    for component, path in (("cuda", "usr/local/cuda-*"), ("rocm", "opt/rocm-*")):
+        home = view.tree.real(_HOMES[component])
+        for folder in view.tree.glob(path):
+            match = re.fullmatch(r".*-(\d+\.\d+[\d.]*)", folder)
+            # A link to another version's directory would count that twice.
+            if match and view.tree.names(folder) and view.tree.real(folder) == folder:
+                record.component(component, match[1], "directory", folder, default=folder == home)
+
+
+def record_linked(record: Record, sonames: Iterable[Soname]) -> None:
+    """Record the libraries whose versions only the name shows by which a file needs them."""
+    known = {sighting.where for sightings in record.components.values() for sighting in sightings}
+    for soname in sonames:
+        if soname.found and soname.found not in known:
+            _record_library(record, soname.found, (soname.name,))
+
+
+def _record_library(record: Record, path: str, names: Iterable[str]) -> None:
+    for name in names:
+        for component, pattern in _LIBRARIES:
+            match = re.fullmatch(pattern, name)
+            if match:
+                record.component(component, match[1], "soname", path)
+                return
+
+
+def _libraries(view: View, record: Record) -> None:
+    for path, elf in view.own.items():
+        if elf.version:
+            record.component(*elf.version, "library", path)
+    for path, elf in view.own.items():
+        if not elf.version:
+            _record_library(record, path, (path.rpartition("/")[2], elf.dynamic.soname))
+        for family, version in elf.dynamic.gives:
+            component, soname = _SYMBOLS.get(family, ("", ""))
+            if soname and elf.dynamic.soname == soname:
+                record.component(component, version, "symbol version", path)
+
+
+def _distribution(view: View, record: Record) -> None:
+    for path in _OS_RELEASE:
+        fields = dict(_DISTRO.findall(view.tree.text(path)))
+        if "ID" in fields:
+            name = fields["ID"] + fields.get("VERSION_ID", "")
+            record.component("distro", name, "os-release", path, default=True)
+            break
+    for path_match, data in view.files(_NUMPY):
+        match = _API.search(data)
+        if match:
+            record.feature("numpy-c-api", match[1].lstrip("0"), "header", path_match[0])
