@@ -450,7 +450,7 @@ class _Page:
         return self.screen.wrap(f"{head} ({'; '.join(known)})")
 
     def builds(self, entry: PlannedBuilds) -> list[str]:
-        lines = [f"{entry['builds_of']}, its builds for {entry['toolkit']}"]
+        lines = [f"builds of {entry['builds_of']} for {entry['toolkit']}"]
         # The evidence is that of the builds that run, and says nothing of the others.
         known = entry["evidence"]
         for label, builds, evidence, most, description in (
