@@ -250,12 +250,12 @@ def test_every_function_of_the_front_door_is_there() -> None:
 
 @pytest.mark.process
 def test_importing_the_package_imports_nothing_of_it() -> None:
-    """And a package of the name of a function is called as the function."""
+    """No package takes the place of a function."""
     code = (
         "import sys, toolmatrix\n"
         "assert [name for name in sys.modules if name.startswith('toolmatrix.')] == []\n"
         "assert {'resolve', 'lock', 'stages'} <= {*toolmatrix.__all__} & {*dir(toolmatrix)}\n"
-        "import toolmatrix.lockfile.lock_file, toolmatrix.stages\n"
+        "import toolmatrix.lockfile.lock_file, toolmatrix.compilation\n"
         "assert toolmatrix.lockfile.lock_file.read and callable(toolmatrix.lock)\n"
         "assert callable(toolmatrix.stages)\n"
         "toolmatrix.no_such\n"

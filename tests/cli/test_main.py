@@ -74,8 +74,8 @@ def test_alone_it_prints_six_lines_and_three_examples(cli: Cli) -> None:
 
 @pytest.mark.parametrize("flag", ["-V", "--version"])
 def test_version_names_the_matrix(cli: Cli, flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    facts: Any = types.ModuleType("toolmatrix.facts")
-    monkeypatch.setitem(sys.modules, "toolmatrix.facts", facts)
+    facts: Any = types.ModuleType("toolmatrix.factbase")
+    monkeypatch.setitem(sys.modules, "toolmatrix.factbase", facts)
     assert cli(flag).out == f"toolmatrix {__version__}\n"
     facts.about = lambda: ("2026-11-20", 1234)
     outcome = cli("resolve", flag, "--no-such-option")

@@ -140,6 +140,6 @@ def test_all_product_names(tmp_path: Path) -> None:
 def test_importing_the_package_imports_nothing_else() -> None:
     import subprocess
 
-    code = "import sys, toolmatrix.facts; print(*sorted(m for m in sys.modules if 'toolmatrix' in m or m == 'yaml'))"
+    code = "import sys, toolmatrix.factbase; print(*sorted(m for m in sys.modules if 'toolmatrix' in m or m == 'yaml'))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["toolmatrix", "toolmatrix.facts"]
+    assert done.stdout.split() == ["toolmatrix", "toolmatrix.factbase"]

@@ -487,7 +487,7 @@ def test_a_sweep_by_dask_outlives_its_workers_and_refuses_another_matrix(
         assert [one.poll() for one in workers].count(-signal.SIGKILL) == 1
         small.write(tmp_path, ('"3.0": {}', '"3.0": {}, "4.0": {}'))
         with (
-            pytest.raises(UsageError, match="has another matrix"),
+            pytest.raises(UsageError, match="has a different matrix or platform"),
             Workers(work, parts, (path,), 4, name) as held,
         ):
             list(held.results())

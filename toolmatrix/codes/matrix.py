@@ -242,7 +242,7 @@ class UnknownRelease(MatrixFinding):
     """Releases that the index lists and the matrix does not know."""
 
     code = "TM322"
-    text = "the index lists {component} {listed}, which the matrix does not know"
+    text = "the index lists {component} {unknown}, which the matrix does not know"
     advice = "run `toolmatrix harvest {component}`, or add them with their source"
     unknown: tuple[str, ...]
 
