@@ -13,7 +13,6 @@ from toolmatrix.command import COMMANDS, all_options
 from toolmatrix.command.option import Option, toml_kind, variable_of
 from toolmatrix.command.options import COMMON, REQUEST, Options
 from toolmatrix.errors import ConfigError, Position, UsageError
-from toolmatrix.opener import open_file
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.request.fields import BadValue
 from toolmatrix.value import Value
@@ -59,6 +58,8 @@ class SettingsFile(Value):
 
 def read(path: str, kind: str, prefix: tuple[str, ...] = ()) -> SettingsFile | None:
     """The settings in a file, below some keys; None if it has none. Raises ConfigError."""
+    from toolmatrix.opener import open_file
+
     try:
         with open_file(path) as file:
             data = file.read(_LARGEST + 1)

@@ -1,4 +1,4 @@
-"""Look-ups in an index by name: scales, selectors, rows of tables, attributes of releases.
+"""Look-ups in an index by name: selectors, rows of tables, attributes of releases.
 
 They are cached, for a long log asks the same of the same index a thousand times.
 """
@@ -10,11 +10,6 @@ from functools import lru_cache
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import RowRecord
 from toolmatrix.factbase.versions import Scale, SelectorError
-
-
-def scale_of(index: Index, component: str) -> Scale:
-    """The releases of a component, for reading selectors."""
-    return index.scale(component)
 
 
 @lru_cache(maxsize=4096)

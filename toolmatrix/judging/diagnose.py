@@ -218,7 +218,7 @@ class _Judge:
         incompatibility = None
         if first.version and second.version:
             incompatibility = self.refusal(first, second, context)
-            scale = lookups.scale_of(self.index, second.component)
+            scale = self.index.scale(second.component)
             releases = scale.named(lookups.mask_or_none(scale, self.version(second)))
             # A version that matches several releases clashes with none of them in particular.
             clashing = tuple(releases) if len(releases) == 1 else ()
@@ -226,7 +226,7 @@ class _Judge:
         # Names have no order, so that a list of those that go would advise nothing.
         if not second.version or known[first.component]["scheme"] == "names":
             return incompatibility, None
-        every = lookups.scale_of(self.index, first.component).versions
+        every = self.index.scale(first.component).versions
         sides = ((name, first.replace(version=name)) for name in every)
         going = tuple(name for name, side in sides if self.refusal(side, second, context) is None)
         # A range that holds the release that failed here is none to look for another one in.

@@ -139,7 +139,7 @@ def _driver(context: MachineContext) -> Iterator[Verdict]:
 def _floor(index: Index, toolkit: str) -> tuple[str, tuple[str, ...]]:
     # From CUDA 11 on one floor holds for a whole major.
     releases = stage_facts.releases(index, "cuda", toolkit)
-    scale = lookups.scale_of(index, "cuda")
+    scale = index.scale("cuda")
     mine = stage_facts.mask_of(scale, releases)
     for row, cells in lookups.rows(index, "cuda-driver-floor"):
         # The row must hold for every release that the compiler may have come with.

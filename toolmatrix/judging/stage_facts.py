@@ -11,7 +11,7 @@ from functools import lru_cache
 from toolmatrix.factbase import evidence as words
 from toolmatrix.factbase.compiled import union
 from toolmatrix.factbase.index import Index
-from toolmatrix.factbase.lookups import mask_or_none, rows, scale_of
+from toolmatrix.factbase.lookups import mask_or_none, rows
 from toolmatrix.factbase.records import Binding, ClaimRecord
 from toolmatrix.factbase.versions import Scale, SelectorError, key, order
 from toolmatrix.finding import Incompatibility, union_of_fields
@@ -37,8 +37,8 @@ class Toolkit:
 
     def rivals(self, component: str, version: str) -> tuple[str, ...]:
         """The facts that are set aside or outweighed and would let `version` of a component pass."""
-        mask = mask_of(scale_of(self.index, self.component), self.releases)
-        wanted = mask_or_none(scale_of(self.index, component), version)
+        mask = mask_of(self.index.scale(self.component), self.releases)
+        wanted = mask_or_none(self.index.scale(component), version)
         disputes = self.index.component(self.component).disputes
         return tuple(
             self.index.claim(dispute.rival).id
@@ -48,7 +48,7 @@ class Toolkit:
 
     def rows(self, table: str) -> list[tuple[str, dict[str, str]]]:
         """The rows of a table about these releases: (id, cells)."""
-        scale = scale_of(self.index, self.component)
+        scale = self.index.scale(self.component)
         wanted = mask_of(scale, self.releases)
         return [
             (name, cells)
@@ -67,7 +67,7 @@ def releases(index: Index, component: str, version: str) -> tuple[str, ...]:
     shipped = shipping(index, component, version)
     if shipped:
         return shipped
-    scale = scale_of(index, component)
+    scale = index.scale(component)
     minor = ".".join(version.split(".")[:2])
     # A scheme without patch releases takes neither the version nor `==11.2.*`, but the series by its name.
     mask = (
@@ -108,7 +108,7 @@ def refusal(
     components = index.header["components"]
     if not releases or subject not in components or component not in components:
         return None
-    scale = scale_of(index, subject)
+    scale = index.scale(subject)
     bits = map(scale.bit, releases)
     refusals = (_refused(index, subject, bit, component, version, context) for bit in bits)
     # One release that goes with it is enough: which of them is installed is unknown.
@@ -123,7 +123,7 @@ def refusal(
 def _refused(
     index: Index, subject: str, bit: int, component: str, version: str, context: Mapping[str, str]
 ) -> Incompatibility | None:
-    wanted = mask_or_none(scale_of(index, component), version)
+    wanted = mask_or_none(index.scale(component), version)
     for binding in index.component(subject).about(component, bit):
         # A need says that something has to be there, and of no release that it may not.
         if binding.kind == "needs":
@@ -164,7 +164,7 @@ def _holds(index: Index, component: str, mask: int, context: Mapping[str, str]) 
     # Bit 0 of a mask means "absent".
     if component not in context:
         return bool(mask & 1)
-    return bool(mask & mask_or_none(scale_of(index, component), context[component]))
+    return bool(mask & mask_or_none(index.scale(component), context[component]))
 
 
 def twin(index: Index, arch: str) -> str:
@@ -208,12 +208,12 @@ def standing(version: str, cells: Mapping[str, str]) -> str:
 @lru_cache(maxsize=4096)
 def runs(index: Index, device: str, arch: str) -> tuple[str, ...]:
     """The facts by which a device runs code for an arch; none where it does not, or where that is unknown."""
-    return about_device(index, device, mask_or_none(scale_of(index, "arch"), twin(index, arch)))
+    return about_device(index, device, mask_or_none(index.scale("arch"), twin(index, arch)))
 
 
 def about_device(index: Index, device: str, archs: int = -1) -> tuple[str, ...]:
     """The facts that say which archs a device runs, or that it runs one of some archs."""
-    bit = scale_of(index, "device").bit(device)
+    bit = index.scale("device").bit(device)
     return tuple(
         claim.id
         for binding in index.component("device").about("arch", bit)

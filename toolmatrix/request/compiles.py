@@ -98,10 +98,10 @@ def driver_version(index: Index, component: str, release: str) -> str:
     """The version that the driver of a release prints as its own; empty where no fact says so."""
     if component == "cuda":
         return lookups.attributes(index, component, release).get("nvcc", "")
-    scale = lookups.scale_of(index, component)
+    scale = index.scale(component)
     mask = lookups.mask_or_none(scale, release)
     for binding in index.component(component).about("hip", mask):
-        names = lookups.scale_of(index, "hip").named(binding.allowed & ~1)
+        names = index.scale("hip").named(binding.allowed & ~1)
         if len(names) == 1:
             return names[0]
     return ""

@@ -7,7 +7,6 @@ component is there where something requires it, and never to get round a fact.
 from __future__ import annotations
 
 from toolmatrix.factbase import evidence as words
-from toolmatrix.factbase import lookups
 from toolmatrix.factbase.records import BindingGroup
 from toolmatrix.factbase.versions import Scale, key, order
 from toolmatrix.solve.engine import Support, SupportGroup
@@ -82,6 +81,8 @@ def _runs_there(assembly: Assembly, component: str, release: str) -> bool:
 
 def begins_later(index: Index, component: str) -> bool:
     """True if the index of packages lists more releases of a component than are known."""
+    from toolmatrix.factbase import lookups
+
     known = len(index.component(component).versions)
     number = 1
     while cells := lookups.row(index, f"{_RELEASE_COUNTS}/{number}")[1]:
