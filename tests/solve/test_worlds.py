@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.matrix import index
-from toolmatrix.solve import parts
+from toolmatrix.solve import worlds
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from toolmatrix.solve import parts
 )
 def test_versions_before_the_first_release(selectors: list[str], admits: bool) -> None:
     assert index().scale("torch").versions[0] == "1.12.0"
-    assert parts.earlier(index(), "torch", selectors) is admits
+    assert worlds.earlier(index(), "torch", selectors) is admits
 
 
 @pytest.mark.parametrize(
@@ -42,16 +42,16 @@ def test_versions_before_the_first_release(selectors: list[str], admits: bool) -
 )
 def test_versions_after_the_newest_release(selector: str, admits: bool) -> None:
     assert index().scale("torch").versions[-1] == "2.15.0"
-    assert parts.later(index(), "torch", selector) is admits
+    assert worlds.later(index(), "torch", selector) is admits
 
 
 def test_names_have_nothing_before_and_after_them() -> None:
-    assert not parts.earlier(index(), "distro", ["*"])
-    assert not parts.later(index(), "distro", "*")
+    assert not worlds.earlier(index(), "distro", ["*"])
+    assert not worlds.later(index(), "distro", "*")
 
 
 def test_a_list_that_was_read_whole_closes_a_world() -> None:
-    assert parts.begins_later(index(), "torch")
-    assert not parts.begins_later(index(), "vllm")
+    assert worlds.begins_later(index(), "torch")
+    assert not worlds.begins_later(index(), "vllm")
     # No index of packages lists GCC: nothing says that there is more of it.
-    assert not parts.begins_later(index(), "gcc")
+    assert not worlds.begins_later(index(), "gcc")

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO, TextIO
 
     from toolmatrix.api import Printed
-    from toolmatrix.cli.prepare import Origin, Settings, SettingsFile
+    from toolmatrix.cli.prepare import Origin, Settings
     from toolmatrix.cli.progress import ProgressLine, Waiting
+    from toolmatrix.cli.settings import SettingsFile
     from toolmatrix.command import Command
     from toolmatrix.command.options import Options
     from toolmatrix.factbase.index import Index

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from toolmatrix.report.claims import Notes
     from toolmatrix.report.cores import CoreEntry, CoreLineEntry
     from toolmatrix.report.terminal import Terminal
-    from toolmatrix.solve.parts import Outside
     from toolmatrix.solve.repair import Repair
     from toolmatrix.solve.request import Request
     from toolmatrix.solve.resolve import Unsatisfiable
+    from toolmatrix.solve.worlds import Outside
 
 SCHEMA = "toolmatrix.conflict/1"
 NO_REPAIR = "changing one or two of the requirements is not enough"

@@ -141,14 +141,14 @@ class Names:
 
     def _beyond(self, component: str, selector: str) -> str:
         """What is known instead of releases that are all older or all newer than those of the matrix, if they are."""
-        from toolmatrix.solve import parts
+        from toolmatrix.solve import worlds
 
         versions = self.scale(component).versions
         day = self.index.header["date"]
-        if parts.later(self.index, component, selector):
+        if worlds.later(self.index, component, selector):
             return f"the matrix of {day} knows {component} up to {versions[-1]}; later releases are unknown"
-        older = parts.earlier(self.index, component, [selector])
-        if older and parts.begins_later(self.index, component):
+        older = worlds.earlier(self.index, component, [selector])
+        if older and worlds.begins_later(self.index, component):
             return (
                 f"the matrix knows {component} from {versions[0]} on; earlier releases are unknown"
             )
@@ -165,10 +165,10 @@ class Names:
         dates = [date for position, date in enumerate(facts.dates) if mask >> position + 1 & 1]
         if not dates or min(dates) <= day:
             return
-        from toolmatrix.solve import parts
+        from toolmatrix.solve import worlds
 
         released = f"released on {min(dates)}"
-        if parts.earlier(self.index, ask.component, [ask.selector]) and parts.begins_later(
+        if worlds.earlier(self.index, ask.component, [ask.selector]) and worlds.begins_later(
             self.index, ask.component
         ):
             raise BeyondMatrix(

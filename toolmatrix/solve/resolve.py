@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from toolmatrix.solve.engine import Solution
     from toolmatrix.solve.grounds import Core
     from toolmatrix.solve.known import Claim, Touching
-    from toolmatrix.solve.parts import Outside, TestedRow, Variable
+    from toolmatrix.solve.parts import TestedRow, Variable
     from toolmatrix.solve.request import Request
+    from toolmatrix.solve.worlds import Outside
 
     _Solved = tuple[Assembly, tuple[int, ...]]
     """A problem, and the candidates of its solution."""
@@ -112,7 +113,7 @@ def resolve(index: Index, request: Request) -> Resolution | Unsatisfiable:
     outcome = attempt(index, request)
     if isinstance(outcome, Resolution):
         return outcome
-    from toolmatrix.solve import grounds, parts
+    from toolmatrix.solve import grounds, worlds
     from toolmatrix.solve.engine import conflict
 
     cores = conflict.cores(outcome.problem(), outcome.request_nogoods)
@@ -120,7 +121,7 @@ def resolve(index: Index, request: Request) -> Resolution | Unsatisfiable:
         index=index,
         request=request,
         cores=grounds.independent(index, [grounds.core(outcome, core) for core in cores]),
-        outside=parts.outside(outcome, cores),
+        outside=worlds.outside(outcome, cores),
     )
 
 
