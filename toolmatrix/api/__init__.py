@@ -48,6 +48,12 @@ def split_words(words: Words) -> tuple[str, ...]:
     return tuple(filter(None, words.split(","))) if isinstance(words, str) else tuple(words)
 
 
+def path_list(paths: Path | Iterable[Path]) -> list[str]:
+    """The paths of an argument that takes one or several."""
+    several = (paths,) if isinstance(paths, (str, os.PathLike)) else paths
+    return [os.fspath(path) for path in several]
+
+
 def log_of(log: Path | Iterable[str]) -> tuple[str, Sequence[str]]:
     """The path that names a log, or the lines of one that is given: a text has a line break in it, a path has none."""
     if isinstance(log, str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.api import path_list
 from toolmatrix.api.arguments import words
 from toolmatrix.api.caller import caller
 from toolmatrix.errors import MatrixError, UsageError
@@ -103,12 +104,9 @@ def open_matrix(source: Matrix = None) -> OpenMatrix:
 
 def paths_of(matrix: OpenMatrix | Path | Sequence[Path] | None) -> tuple[str, ...]:
     """The paths of the files of a matrix that is not opened for it."""
-    import os
-
     if matrix is None or isinstance(matrix, OpenMatrix):
         return matrix.paths if matrix else ()
-    files = (matrix,) if isinstance(matrix, (str, os.PathLike)) else matrix
-    return tuple(os.fspath(path) for path in files)
+    return tuple(path_list(matrix))
 
 
 def _index(data: bytes) -> Index:

@@ -6,7 +6,7 @@ import os
 from functools import partial
 
 from toolmatrix import document_store
-from toolmatrix.api import PLAIN, Outcome, as_json, split_words
+from toolmatrix.api import PLAIN, Outcome, as_json, path_list, split_words
 from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.errors import Position, UsageError
@@ -94,9 +94,9 @@ def note_not_attached(validation: Validation) -> Validation:
     return validation
 
 
-def subjects_in_lists(lists: Iterable[Path]) -> list[str]:
+def subjects_in_lists(lists: Path | Iterable[Path]) -> list[str]:
     """The subjects in lists, each once. Raises UsageError where there are none."""
-    names = [os.fspath(name) for name in lists]
+    names = path_list(lists)
     subjects: dict[str, None] = {}
     for name in names:
         read = partial(read_file, name, "subjects", LARGEST_LIST)

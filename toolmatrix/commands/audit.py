@@ -6,7 +6,7 @@ import os
 from functools import partial
 from itertools import chain
 
-from toolmatrix.api import Report, harvests, this_day, trials
+from toolmatrix.api import Report, harvests, path_list, this_day, trials
 from toolmatrix.api.caller import caller
 from toolmatrix.api.checks import Workers, files, findings_report, load_matrix
 from toolmatrix.api.requests import open_matrix
@@ -107,8 +107,7 @@ def audit(
         raise UsageError("only `--import` takes `--python` and `--write`")
     opened = open_matrix(matrix)
     if import_:
-        pythons = (python,) if isinstance(python, (str, os.PathLike)) else python
-        return _imports(opened, names, [os.fspath(path) for path in pythons], write, jobs or 1)
+        return _imports(opened, names, path_list(python), write, jobs or 1)
     # As a setting or variable `from` is about frameworks, not a path.
     clones = calling.path(os.fspath(from_)) if from_ and calling.is_flag("from_") else ""
     processes = jobs or calling.processes
@@ -204,13 +203,11 @@ def _audited(
 def _fetch_published(
     sources: Sources, wanted: Mapping[str, Iterable[str]], pythons: Sequence[str]
 ) -> dict[str, Published]:
-    from concurrent.futures import ThreadPoolExecutor
-
     packages = list(dict.fromkeys(chain(*wanted.values())))
-    with ThreadPoolExecutor(sources.parallel) as pool:
-        by_package = dict(
-            zip(packages, pool.map(partial(_published_releases, sources), packages), strict=True)
-        )
+    lists = families.run_parallel(
+        partial(_published_releases, sources), packages, threads=sources.parallel
+    )
+    by_package = dict(zip(packages, lists, strict=True))
     return {
         name: _published(
             [release for package in own_packages for release in by_package[package]], pythons
@@ -274,19 +271,14 @@ def _unresolved(
     rules: judge.AuditRules,
     progress: Progress,
 ) -> Iterator[Finding]:
-    from concurrent.futures import ThreadPoolExecutor
-
     def refusal(pins: Pins) -> str:
         platform = rules.platform(pins.machine, pins.glibc)
         return sources.resolver.refusal(pins.requirements, pins.python, platform)
 
-    with ThreadPoolExecutor(sources.parallel) as pool:
-        for done, (pins, refused) in enumerate(
-            zip(all_pins, pool.map(refusal, all_pins), strict=True), 1
-        ):
-            progress.at(done, len(all_pins))
-            if refused:
-                yield trials.resolver_refusal(pins, sources.resolver.name, refused)
+    refusals = families.run_parallel(refusal, all_pins, progress.at, sources.parallel)
+    for pins, refused in zip(all_pins, refusals, strict=True):
+        if refused:
+            yield trials.resolver_refusal(pins, sources.resolver.name, refused)
 
 
 def reopened(matrix: Matrix, clones: str, env: Mapping[str, str]) -> Iterator[Finding]:

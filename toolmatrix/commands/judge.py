@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from toolmatrix.api import Report, as_json
+from toolmatrix.api import Report, as_json, path_list
 from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.codes.manifests import ManifestFinding, short
@@ -60,8 +60,7 @@ def judge(paths: Path | Iterable[Path], *, edit: bool = True, matrix: Matrix = N
     for all such files below it. Without `edit` no way out is looked for, which takes longest. Raises ManifestError for
     a file that cannot be read, NothingMatched for a folder without any.
     """
-    several = (paths,) if isinstance(paths, (str, os.PathLike)) else paths
-    manifests = [*_files(os.fspath(path) for path in several)]
+    manifests = [*_files(path_list(paths))]
     index, verdicts = open_matrix(matrix).index, []
     with caller().progress("judging", "files") as progress:
         for done, (path, folder) in enumerate(manifests):

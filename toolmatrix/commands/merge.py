@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from toolmatrix.api import path_list
 from toolmatrix.api.subjects import Validation, note_not_attached, read_file, subjects_in_lists
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
@@ -45,12 +44,11 @@ def merge(
     `subjects` lists beside them is said that no run has a result. Raises UsageError for files that are no results, or
     of different runs.
     """
-    names = list(dict.fromkeys(os.fspath(path) for path in results))
+    names = list(dict.fromkeys(path_list(results)))
     merged = validation.merge_results(
         (name, read_file(name, "results", _LARGEST_RESULTS)) for name in names
     )
-    lists = (subjects,) if isinstance(subjects, (str, os.PathLike)) else subjects
-    wanted = subjects_in_lists(lists)
+    wanted = subjects_in_lists(subjects)
     if not merged:
         raise UsageError(
             "no results found",
