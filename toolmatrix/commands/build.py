@@ -18,6 +18,7 @@ from functools import partial
 from toolmatrix.api import split_words
 from toolmatrix.api.builds import SCHEMA, Builds, Built
 from toolmatrix.api.caller import caller
+from toolmatrix.api.requests import open_matrix
 from toolmatrix.command import command
 from toolmatrix.command.option import option
 from toolmatrix.command.options import JOBS, WRITE, resume, targets
@@ -124,6 +125,10 @@ def build(
     # A folder that is none is refused whether or not something here can build.
     paths = [caller().path(os.fspath(folder)) for folder in folders] or ["."]
     locks = {path: lock_file.read(os.path.join(path, _LOCK)) for path in paths}
+    engine = _engine(builder)
+    if target or write or push:
+        # Opened once for what asks it, and not at all for a plain build.
+        matrix = open_matrix(matrix)
     options = BuildOptions(
         matrix=matrix,
         targets=split_words(target),
@@ -134,7 +139,6 @@ def build(
         builder=builder,
         flags=tuple(flags),
     )
-    engine = _engine(options)
     builds = [build for path, lock in locks.items() for build in engine(options, path, lock)]
     with BuildResults(os.fspath(resume)) as results:
         images = _all(options, builds, most, results)
@@ -297,13 +301,13 @@ def _started(build: BuildCall) -> subprocess.Popen[bytes]:
         raise ToolMissing(f"`{build.words[0]}` cannot be run", found=error.strerror or "") from None
 
 
-def _engine(options: BuildOptions) -> Callable[[BuildOptions, str, Lock], Iterator[BuildCall]]:
+def _engine(builder: str) -> Callable[[BuildOptions, str, Lock], Iterator[BuildCall]]:
     # Bake builds all targets in one call; it is a part of buildx, which a docker may lack.
     # The PATH of this run, which is also that of the engine that is called.
     path = caller().env.get("PATH")
     if shutil.which("docker", path=path):
         if not image_exports.call("docker", "buildx", "version").returncode:
-            image_exports.find_builder(options.builder)
+            image_exports.find_builder(builder)
             return _bake
         # An older docker speaks to BuildKit itself; a newer one cannot even say how it builds (docker/cli, builder.go).
         if image_exports.call("docker", "build", "--help").returncode:

@@ -97,7 +97,7 @@ def doctor(
         today=this_day(calling.env),
         target=baseline.locked_targets.get(chosen),
     )
-    verdicts = Judged(
+    subject = Judged(
         subject="this machine",
         platform=inventory.platform,
         lock=baseline.path,
@@ -105,4 +105,4 @@ def doctor(
         target=chosen,
         verdicts=tuple(machine.judge(here, checks)),
     )
-    return Validation(subjects=(verdicts,))
+    return Validation(subjects=(subject,))

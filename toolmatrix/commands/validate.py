@@ -173,9 +173,9 @@ def validate(
         seconds=timeout or _PATIENCE, processor=cpu_time or _CPU_TIME, memory=memory or _MEMORY
     )
     if len(names) == 1 and not (everything or shard or executor or resume):
-        verdicts = validation.validate(validator, names[0], bounds)
-        caller().part(verdicts.to_json() | {"run": validator.key})
-        return note_not_attached(Validation(subjects=(verdicts,)))
+        subject = validation.validate(validator, names[0], bounds)
+        caller().part(subject.to_json() | {"run": validator.key})
+        return note_not_attached(Validation(subjects=(subject,)))
     workers = _workers(validator, bounds, names, opened.paths, executor, jobs)
     return note_not_attached(_validate_all(validator.key, names, workers, os.fspath(resume)))
 
@@ -185,11 +185,11 @@ def _validate_all(key: str, names: Sequence[str], workers: Pool, results: str) -
     done = 0
     with caller().progress("validating", "subjects") as progress:
 
-        def each(verdicts: Judged) -> None:
+        def each(subject: Judged) -> None:
             nonlocal done
             done += 1
             # By the run `merge` knows what may be beside it.
-            caller().part(verdicts.to_json() | {"run": key})
+            caller().part(subject.to_json() | {"run": key})
             progress.at(done, len(names))
 
         many = validation.validate_all(key, names, workers, results, each)
