@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from toolmatrix.codes.manifests import NoSuchRelease
+from toolmatrix.codes.manifests import NoSuchRelease, Replaced
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import ClaimRecord
 from toolmatrix.judging.manifests import judge
@@ -137,12 +137,22 @@ def _reread(judgement: JudgedManifest, replacements: Sequence[Replacement]) -> P
 def candidates(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
     """The changes of a file that may mend a refusal, the cheapest first."""
     yielded = set()
-    strategies = _by_repairs, _by_facts, _by_lines, _by_releases, _by_images
+    strategies = _by_pins, _by_repairs, _by_facts, _by_lines, _by_releases, _by_images
     for strategy in strategies:
         for replacements in strategy(index, refusal):
             if replacements and replacements not in yielded:
                 yielded.add(replacements)
                 yield replacements
+
+
+def _by_pins(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:  # noqa: ARG001 - as others
+    """The release of what a command names by which it replaces nothing."""
+    finding, part = refusal.finding, refusal.parts[0]
+    for pin in finding.pins if isinstance(finding, Replaced) else ():
+        component, _, release = pin.partition("==")
+        if component == part.component:
+            replacement = _replace(part, release) if part.version else _behind(part, release)
+            yield (replacement,) if replacement else ()
 
 
 def _by_repairs(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
@@ -230,6 +240,12 @@ def _replace(part: RequestedPart, release: str) -> Replacement | None:
 def _at(part: RequestedPart, text: str) -> Replacement | None:
     span = part.version.span if part.version else None
     return Replacement(part.version.source, *span, text) if part.version and span else None
+
+
+def _behind(part: RequestedPart, release: str) -> Replacement | None:
+    """A package that no version was asked of, with one."""
+    span = part.item.text.span
+    return Replacement(part.item.text.source, span[1], span[1], f"=={release}") if span else None
 
 
 def _arch(part: RequestedPart, release: str) -> Replacement | None:

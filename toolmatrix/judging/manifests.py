@@ -20,8 +20,10 @@ from toolmatrix.factbase import evidence as words
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import Binding, ClaimRecord
 from toolmatrix.finding import Incompatibility
+from toolmatrix.judging.effects import effects
+from toolmatrix.judging.installs import Installation
 from toolmatrix.manifests import names as called
-from toolmatrix.manifests.model import CONDA, IMAGE, PIP, ProjectManifest
+from toolmatrix.manifests.model import CONDA, IMAGE, PIP, Item, ProjectManifest
 from toolmatrix.request import manifests as reading
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.judgement import (
@@ -38,6 +40,7 @@ from toolmatrix.request.judgement import (
     builds,
     older,
     requirements_of,
+    wheel_accelerators,
 )
 from toolmatrix.request.read import context, option
 from toolmatrix.solve.grounds import Core
@@ -48,6 +51,8 @@ from toolmatrix.value import NamedTuple
 
 _WHEEL, _SOURCE = "wheel", "source"
 _DERIVED = "derived"
+# The kinds of files whose packages pip installs as they are written; a project may have a lock.
+_INSTALLED = frozenset(("Dockerfile", "requirements", "conda environment"))
 # What a wheel may load that it does not bring.
 _TOOLKIT = frozenset(("cuda", "cudnn"))
 
@@ -62,14 +67,17 @@ def judge(index: Index, manifest: ProjectManifest, *, paired: bool = True) -> Ju
         lacking = (release.part for release in parts.missing)
         key = tuple(f"{part.text} {part.item.where}" for part in (*parts.parts, *lacking))
         if key not in known:
-            known[key] = _environment(index, parts, paired=paired)
+            items = environment.items if manifest.kind in _INSTALLED else ()
+            known[key] = _environment(index, parts, items, paired=paired)
         environments.append(known[key].replace(name=environment.name, unknown=parts.unknown))
     return JudgedManifest(manifest=manifest, environments=tuple(environments))
 
 
-def _environment(index: Index, parts: RequestedParts, *, paired: bool) -> JudgedEnvironment:
+def _environment(
+    index: Index, parts: RequestedParts, items: Sequence[Item], *, paired: bool
+) -> JudgedEnvironment:
     environment = _Environment(index, parts)
-    refusals = tuple(environment.refusals())
+    refusals = environment.after_installs(items, parts, [*environment.refusals()])
     return JudgedEnvironment(
         name=parts.name,
         parts=parts.parts,
@@ -122,6 +130,26 @@ class _Environment:
                     finding=finding, parts=refused_parts, request=request
                 )
         yield from refusals.values()
+
+    def after_installs(
+        self, items: Sequence[Item], parts: RequestedParts, refusals: Sequence[ManifestRefusal]
+    ) -> tuple[ManifestRefusal, ...]:
+        """Refusals with what commands do in their order: a later one may replace what it does not go with."""
+        target = self.targets[0]
+        machine = self.index.header["targets"][target]["context"]["machine"]
+        run = Installation(self.index, items, parts, machine)
+        left = [refusal for refusal in refusals if not run.resolves(refusal.parts)]
+        names = [frozenset(part.component for part in refusal.parts) for refusal in left]
+        for finding, concerned, instead in effects(run, names):
+            request = self.request(concerned, target, _WHEEL, self.accelerator)
+            if instead and instead in names:
+                # Its way out is that of the conflict.
+                request = left.pop(names.index(instead)).request
+                names.remove(instead)
+            finding = finding.replace(environment=self.name)
+            left.append(ManifestRefusal(finding=finding, parts=concerned, request=request))
+            names.append(frozenset())
+        return tuple(left)
 
     def missing_releases(self) -> Iterator[ManifestRefusal]:
         """Releases that the index does not have."""
@@ -482,18 +510,6 @@ class _Environment:
             if cite.touches(fact.touching)
         ]
         return JudgedPair(part, other, FINE, best, tuple(dict.fromkeys(cites))[:4])
-
-
-def wheel_accelerators(index: Index, part: RequestedPart, machine: str) -> tuple[str, ...]:
-    """What the builds of a package that are left on a machine were made for; nothing where they are not known."""
-    name, left = builds(index, part, machine)
-    accelerators: dict[str, None] = {}
-    scale = index.scale("accelerator")
-    for binding in index.component(name).about("accelerator", left) if left else ():
-        # A build for CUDA runs without one as well, and is no other for it.
-        built_for = [name for name in scale.named(binding.allowed & ~1) if name != "none"]
-        accelerators |= dict.fromkeys(built_for or ["none"])
-    return tuple(accelerators)
 
 
 def needs_toolkit(index: Index, part: RequestedPart) -> bool | None:

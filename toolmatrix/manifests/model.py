@@ -184,6 +184,10 @@ def position(text: Traced) -> Position:
     return Position(text.source.path, *text.where)
 
 
+NAMED, ALL = "named", "all"
+"""The packages that a command upgrades."""
+
+
 class Item(Value):
     """One thing that a manifest asks for: a name as its installer has it, and a specifier as it is written there.
 
@@ -191,6 +195,7 @@ class Item(Value):
     package indexes that it may come from, the default one being left out; `alone` says that it comes from no other.
     `python` is the series that the installer was called for; `bare`: it is installed whatever it requires; `built`: it
     is compiled where it is installed. What one `command` installs holds together, and a later one takes its place.
+    `upgrade` are the packages of a command that no installed release satisfies: those that it names, or all.
     `bounds`: it installs nothing, and holds where something else asks for it; `overrides`: in the place of what others
     require of it.
     """
@@ -207,6 +212,7 @@ class Item(Value):
     bare: bool = False
     built: bool = False
     command: str = ""
+    upgrade: str = ""
     bounds: bool = False
     overrides: bool = False
 

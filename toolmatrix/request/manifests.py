@@ -57,6 +57,7 @@ def requested_parts(index: Index, environment: ManifestEnvironment) -> Requested
         machine=reader.machine,
         unknown=tuple(reader.unknown),
         missing=tuple(reader.missing),
+        written=tuple(reader.parts),
     )
 
 
@@ -250,10 +251,11 @@ class _Reader:
         if not asks:
             self.lack(item, component, package, selector, self.lacking(component, selector))
             return
-        known, limits = self.indexes(item, variants) if variants else (not item.indexes, "")
+        index = self.names.index
+        known, limits = indexed(index, item, variants) if variants else (not item.indexes, "")
         # A package with a source distribution may be built for whatever is there.
         if limits and component in called.wheels_alone():
-            own = self.packaged(asks, variants, limits, (package, *item.extras))
+            own = self.packaged(asks, variants, limits, package, item)
             if len(asks) > 1 and not own:
                 why = f"the matrix knows no build of {text} on the indexes of the file"
                 self.lack(item, component, package, selector, why)
@@ -285,7 +287,7 @@ class _Reader:
             self.unknown.append(NotRead(text=item.text, why=why))
 
     def packaged(
-        self, asks: Sequence[Ask], variants: str, limits: str, wanted: Sequence[str]
+        self, asks: Sequence[Ask], variants: str, limits: str, package: str, item: Item
     ) -> str:
         """A selector of the builds on some indexes that a package with its extras installs; empty where none is."""
         facts, scale = self.names.index.component(variants), self.names.scale(variants)
@@ -293,19 +295,36 @@ class _Reader:
         for ask in asks[1:]:
             available &= scale.select(ask.selector)
         # `onnxruntime` and `onnxruntime-gpu` are packages of one component, each with builds of its own.
-        package, *extras = wanted
         for name, mask in facts.packages.items():
             base, _, bracketed = name.rstrip("]").partition("[")
-            if base == package and {*filter(None, bracketed.split(","))} <= {*extras}:
+            if base == package and {*filter(None, bracketed.split(","))} <= {*item.extras}:
                 own |= mask
+        beside = scale.select("*@default/*") if item.indexes and not item.alone else 0
+        admitted = self.names.scale(asks[0].component).select(asks[0].selector) if beside else -1
         releases: dict[int, int] = {}
         for binding in facts.about(asks[0].component, available):
-            releases[binding.allowed] = releases.get(binding.allowed, 0) | binding.mask & available
+            if binding.allowed & admitted:
+                left = releases.get(binding.allowed, 0)
+                releases[binding.allowed] = left | binding.mask & available
         # Of a release whose builds have no such package any of them may be meant.
-        left = sum(mask & own or mask for mask in releases.values())
+        left = sum(
+            self.sorted_first(variants, mask & own or mask, beside) for mask in releases.values()
+        )
         if left == available and len(asks) == 1:
             return limits if available else ""
         return " ".join(scale.named(left))
+
+    def sorted_first(self, variants: str, builds: int, default: int) -> int:
+        """The builds of a release that pip takes: with a local version it is newer than on the default index."""
+        machines = self.names.scale("machine")
+        for machine in machines.versions if builds & default and builds & ~default else ():
+            own = builds
+            for binding in self.names.index.component(variants).about("machine", builds):
+                if not binding.conditions and not binding.allowed & machines.bit(machine):
+                    own &= ~binding.mask
+            if own & ~default:
+                builds &= ~(own & default)
+        return builds
 
     def known(self, text: str) -> list[Ask]:
         """The lines of a word, none where the matrix does not know it."""
@@ -313,23 +332,6 @@ class _Reader:
             return self.names.asks(text)
         except ToolmatrixError:
             return []
-
-    def indexes(self, item: Item, variants: str) -> tuple[bool, str]:
-        """Whether it is known what all indexes have of an item, and a selector of the builds on them."""
-        index = self.names.index
-        selectors = [] if item.alone else ["*@default/*"]
-        for address in item.indexes:
-            lines = [
-                line
-                for name in index.channels()
-                if (line := _line(index.channel(name).install, name, address))
-                # That a channel has builds of one component says nothing of another.
-                and self.names.scale(variants).select(line)
-            ]
-            if not lines:
-                return False, ""
-            selectors += lines
-        return True, " ".join(selectors)
 
     def system(self, item: Item) -> None:
         """A package of the distribution."""
@@ -409,6 +411,23 @@ class _Reader:
             self.add(
                 "python", f"=={series}", own[0], f"Python {series}, the {own[0].name} of {distro}"
             )
+
+
+def indexed(index: Index, item: Item, variants: str) -> tuple[bool, str]:
+    """Whether it is known what all indexes have of an item, and a selector of the builds on them."""
+    selectors = [] if item.alone else ["*@default/*"]
+    for address in item.indexes:
+        lines = [
+            line
+            for name in index.channels()
+            if (line := _line(index.channel(name).install, name, address))
+            # That a channel has builds of one component says nothing of another.
+            and index.scale(variants).select(line)
+        ]
+        if not lines:
+            return False, ""
+        selectors += lines
+    return True, " ".join(selectors)
 
 
 def _installation(item: Item) -> tuple[str, str, str]:
