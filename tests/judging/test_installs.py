@@ -207,6 +207,16 @@ def effects(index: Index, text: str, path: str = "Dockerfile") -> list[str]:
             id="a distribution whose Python is unknown",
         ),
         pytest.param(
+            dockerfile(
+                PYTHON,
+                "pip install torch==2.1.0",
+                "pip uninstall -y torch",
+                "pip install xformers",
+            ),
+            [],
+            id="a package that was taken away",
+        ),
+        pytest.param(
             dockerfile(PYTHON, "pip install torch==2.1.0 triton==3.2.0"),
             ["error TM106 torch"],
             id="one command that pip refuses",
@@ -253,6 +263,20 @@ def test_a_list_of_requirements_is_one_command(index: Index) -> None:
     lines = f"--extra-index-url {WHL}/cu118\ntorch==2.1.0\nnumpy\n"
     expected = ["warning TM112 numpy line 3 breaks torch pin numpy==1.26.4"]
     assert effects(index, lines, "requirements.txt") == expected
+
+
+def test_pip_replaces_what_conda_installed(index: Index) -> None:
+    lines = [
+        "dependencies:",
+        "  - python=3.10",
+        "  - pytorch=2.1.0=py3.10_cuda12.1_cudnn8.9.2_0",
+        "  - pip",
+        "  - pip:",
+        "    - bitsandbytes",
+        "    - numpy",
+    ]
+    expected = ["warning TM109 torch line 6 over line 3 pin bitsandbytes==0.45.5"]
+    assert effects(index, "\n".join(lines) + "\n", "environment.yml") == expected
 
 
 def test_a_project_has_a_lock(index: Index) -> None:

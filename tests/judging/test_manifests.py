@@ -109,6 +109,14 @@ def container(*lines: str) -> str:
             ),
             [],
         ),
+        (
+            container(
+                "FROM python:3.10",
+                "RUN pip install torch==2.1.0",
+                "RUN pip uninstall -y torch && pip install triton==3.2.0",
+            ),
+            [],
+        ),
         # No wheel is no refusal where a source distribution may be built.
         (
             container("FROM python:3.12", "RUN pip install numpy==1.19.5"),

@@ -70,8 +70,8 @@ def effects(run: Installation, refused: Collection[frozenset[str]]) -> Iterator[
     """What a later command undoes, and what today's releases break; `refused` are components known to conflict."""
     mismatches = [*run.mismatches()]
     for change in run.changes:
-        last = run.installed[change.component] == change.new
-        # A later line may put it right, or mean another.
+        last = run.installed.get(change.component) == change.new
+        # A later line may put it right, mean another, or take it away.
         if not last and (run.is_pinned(change.component) or not _unwanted(run, change)):
             continue
         left = [

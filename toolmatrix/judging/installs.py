@@ -18,7 +18,7 @@ from toolmatrix.factbase.records import Binding, BindingGroup
 from toolmatrix.finding import Incompatibility
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests import requirements
-from toolmatrix.manifests.model import ALL, CONDA, IMAGE, NAMED, PIP, Item
+from toolmatrix.manifests.model import ALL, CONDA, IMAGE, NAMED, PIP, REMOVED, Item
 from toolmatrix.request.judgement import (
     ARCH,
     RequestedPart,
@@ -182,6 +182,9 @@ class Installation:
                 self.installed[part.component] = Installed(
                     self.single(part), part, named=True, builds=0
                 )
+        elif kind == REMOVED:
+            for item in items:
+                self.installed.pop(self.component(item), None)
         elif kind == PIP:
             for item in items:
                 if id(item) not in self.by_item:
@@ -210,10 +213,14 @@ class Installation:
     def lose(self, item: Item) -> None:
         """Remember an item of which nothing is known; of a package that facts are about, no release is."""
         self.unknown.append(item)
-        name = requirements.plain(item.name)
-        component = self.index.header["packages"].get(name) or called.packages().get(name, "")
+        component = self.component(item)
         if component in self.packages:
             self.installed[component] = _unknown(component, item)
+
+    def component(self, item: Item) -> str:
+        """The component of a package by its name on the index, empty where it is none."""
+        name = requirements.plain(item.name)
+        return self.index.header["packages"].get(name) or called.packages().get(name, "")
 
     def image(self, item: Item, parts: Sequence[RequestedPart]) -> None:
         """Take over the packages of an image: those of its tag, and those that follow from them."""
@@ -267,9 +274,9 @@ class Installation:
         )
 
     def is_pinned(self, component: str) -> bool:
-        """True if a line names the release of a package that is there."""
-        own = self.installed[component]
-        return own.named and "==" in own.part.item.specifier
+        """True if a line names the release of a package, or has taken it away."""
+        own = self.installed.get(component)
+        return own is None or (own.named and "==" in own.part.item.specifier)
 
     def mismatches(self) -> Iterator[Mismatch]:
         """The packages that do not go together in the end; those without their requirements count for none."""

@@ -51,8 +51,8 @@ from toolmatrix.value import NamedTuple
 
 _WHEEL, _SOURCE = "wheel", "source"
 _DERIVED = "derived"
-# The kinds of files whose packages pip installs as they are written; a project may have a lock.
-_INSTALLED = frozenset(("Dockerfile", "requirements", "conda environment"))
+# The kinds of files whose packages are mostly installed from a lock beside them.
+_LOCKED = frozenset(("pyproject",))
 # What a wheel may load that it does not bring.
 _TOOLKIT = frozenset(("cuda", "cudnn"))
 
@@ -67,7 +67,7 @@ def judge(index: Index, manifest: ProjectManifest, *, paired: bool = True) -> Ju
         lacking = (release.part for release in parts.missing)
         key = tuple(f"{part.text} {part.item.where}" for part in (*parts.parts, *lacking))
         if key not in known:
-            items = environment.items if manifest.kind in _INSTALLED else ()
+            items = () if manifest.kind in _LOCKED else environment.items
             known[key] = _environment(index, parts, items, paired=paired)
         environments.append(known[key].replace(name=environment.name, unknown=parts.unknown))
     return JudgedManifest(manifest=manifest, environments=tuple(environments))

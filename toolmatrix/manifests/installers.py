@@ -19,6 +19,7 @@ from toolmatrix.manifests.model import (
     LONGEST_VALUE,
     NAMED,
     PYTHON,
+    REMOVED,
     SYSTEM,
     VARIABLE,
     Item,
@@ -415,6 +416,15 @@ class _Session:
             python, rest = _pip(program, words)
             if rest and rest[0].plain == "install":
                 yield from self.pip(rest[1:], python, variables)
+            elif rest and rest[0].plain == "uninstall":
+                yield from self.remove(rest[1:])
+
+    def remove(self, words: Sequence[Word]) -> Iterator[Item]:
+        """What `pip uninstall` takes away."""
+        for option, value in _options(words, _VALUED):
+            if value is not None and not option and not value.unread:
+                name = requirements.plain(value.plain)
+                yield Item(kind=REMOVED, name=name, specifier="", text=value.text)
 
     def pip(
         self, words: Sequence[Word], python: str, variables: Mapping[str, Word]
@@ -472,7 +482,9 @@ class _Session:
 
     def uv(self, words: list[Word], variables: Mapping[str, Word]) -> Iterator[Item]:
         plain = [word.plain for word in words[:2]]
-        if plain == ["pip", "install"]:
+        if plain == ["pip", "uninstall"]:
+            yield from self.remove(words[2:])
+        elif plain == ["pip", "install"]:
             for item in self.pip(words[2:], "", variables):
                 # uv upgrades whatever it resolves.
                 yield item.replace(upgrade=ALL) if item.upgrade else item

@@ -162,11 +162,14 @@ def joined(parts: Sequence[Traced], source: FileText) -> Traced:
     )
 
 
-IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM = (
+IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM, REMOVED = (
     *("image", "pip", "conda", "system", "variable", "python"),
-    "platform",
+    *("platform", "removed"),
 )
-"""How an item is asked for: as a base image, by an installer, by a variable, as an interpreter, as a platform."""
+"""How an item is asked for: as a base image, by an installer, by a variable, as an interpreter, as a platform.
+
+`REMOVED` takes the package away that is there until then.
+"""
 
 
 LONGEST = 1_000

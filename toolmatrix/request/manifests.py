@@ -18,6 +18,7 @@ from toolmatrix.manifests.model import (
     PIP,
     PLATFORM,
     PYTHON,
+    REMOVED,
     SYSTEM,
     VARIABLE,
     Item,
@@ -77,6 +78,7 @@ class _Reader:
         self.unknown: list[NotRead] = []
         self.missing: list[MissingRelease] = []
         self.machine = ""
+        self.removed: set[int] = set()
 
     def take(self, item: Item) -> None:
         """Read one item."""
@@ -90,6 +92,7 @@ class _Reader:
             SYSTEM: self.system,
             VARIABLE: self.variable,
             PLATFORM: self.platform,
+            REMOVED: self.remove,
         }.get(item.kind, self.component)
         reader(item)
 
@@ -97,13 +100,20 @@ class _Reader:
         """The parts that hold in the end: what is installed later takes the place of what was there."""
         named: dict[str, list[RequestedPart]] = {}
         for part in self.parts:
-            if part.component != ARCH:
+            if part.component != ARCH and id(part) not in self.removed:
                 named.setdefault(part.component, []).append(part)
         required = self.required()
         left = {
             id(part) for name, parts in named.items() for part in self.last(name, parts, required)
         }
         yield from (part for part in self.parts if part.component == ARCH or id(part) in left)
+
+    def remove(self, item: Item) -> None:
+        """Take away what was installed until then."""
+        component = self.names.called(item.name)
+        self.removed |= {
+            id(part) for part in self.parts if part.component == component and not part.item.bounds
+        }
 
     def last(
         self, component: str, parts: Sequence[RequestedPart], required: Collection[str]
