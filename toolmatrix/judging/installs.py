@@ -137,17 +137,31 @@ class Installation:
             elif part.component == "distro":
                 distros.append(part.asks[0].selector)
         self.names_python = any(part.component == "python" for part in parts.parts)
-        # The oldest comes first: that is there with its Python.
+        # The first line comes first: that is there with its Python.
         for part in parts.written:
-            release = self.single(part) if part.component in self.packages else 0
-            for binding in self.about_python(part.component) if release else ():
-                if binding.mask & release and left & binding.allowed:
-                    left &= binding.allowed
+            if part.component in self.packages and (part.item.specifier or part.carried):
+                release = newest_of(self.index.scale(part.component).select(part.asks[0].selector))
+                left = left & self.pythons(part.component, release) or left
         if not distros or self.names_python:
             return newest_of(left)
         # Where its own is too old, another was built or added.
         own = scale.bit(called.python_of(distros[0]))
         return own & left or (own and newest_of(left))
+
+    def pythons(self, component: str, release: int) -> int:
+        """The Pythons that a release has wheels for."""
+        left, variants = -1, self.index.builds_of(component)
+        for binding in self.about_python(component):
+            if binding.mask & release:
+                left &= binding.allowed
+        if variants:
+            facts = self.index.component(variants)
+            of = facts.about(component, -1)
+            builds = union(binding.mask for binding in of if binding.allowed == release)
+            known = [*facts.about("python", builds)]
+            if not builds & ~union(binding.mask for binding in known):
+                left &= union(binding.allowed for binding in known)
+        return left
 
     def about_python(self, component: str) -> Iterator[Binding]:
         """What wheels of a package require of the Python."""
@@ -504,14 +518,16 @@ class Solved:
         name = self.index.builds_of(component)
         if not name:
             return 0
-        facts, machine = self.index.component(name), self.index.scale("machine")
+        facts = self.index.component(name)
+        context = {"machine": self.run.wheels["machine"], "python": self.run.python}
         selectors = [ask.selector for ask in part.asks if ask.component == name]
         if not selectors:
             selectors = [indexed(self.index, part.item, name)[1]]
         mask = self.index.scale(name).select(selectors[0]) if selectors[0] else 0
-        for binding in facts.about("machine", mask):
-            if not binding.conditions and not binding.allowed & machine.bit(self.run.machine):
-                mask &= ~binding.mask
+        for about, wanted in context.items():
+            for binding in facts.about(about, mask):
+                if not binding.conditions and not binding.allowed & wanted:
+                    mask &= ~binding.mask
         return mask
 
     def built(self, component: str, builds: int) -> int:

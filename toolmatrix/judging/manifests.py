@@ -315,7 +315,8 @@ class _Environment:
                 line.ground and line.ground.component == "machine" for line in lines
             ):
                 break
-        return first
+        # Releases before those that are known may do.
+        return None if first and first.outside else first
 
     def finding(
         self, core: Core, parts: Sequence[RequestedPart]
