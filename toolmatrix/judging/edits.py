@@ -14,7 +14,7 @@ from itertools import pairwise
 from toolmatrix.codes.manifests import NoSuchRelease
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import ClaimRecord
-from toolmatrix.judging.manifests import judge
+from toolmatrix.judging.manifests import judge, judge_pairs
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests import read
 from toolmatrix.manifests.model import MACHINE, PIP, PYTHON, FileText, ProjectManifest
@@ -120,8 +120,11 @@ def _hard_refusals(judgement: JudgedManifest) -> list[ManifestRefusal]:
 
 def _facts_join(index: Index, judgement: JudgedManifest, refusal: ManifestRefusal) -> bool:
     names = {part.component for part in refusal.parts}
-    pairs = judge(index, judgement.manifest, judgement.machine).pairs()
-    among = [pair for pair in pairs if {pair.first.component, pair.second.component} <= names]
+    among = [
+        pair
+        for pair in judge_pairs(index, judgement)
+        if {pair.first.component, pair.second.component} <= names
+    ]
     return all(pair.says == FINE for pair in among)
 
 

@@ -98,6 +98,16 @@ def _environment(
     )
 
 
+def judge_pairs(index: Index, judgement: JudgedManifest) -> Iterator[JudgedPair]:
+    """The pairs of a manifest that was judged without them."""
+    machine = judgement.machine
+    for environment, judged in zip(
+        judgement.manifest.environments, judgement.environments, strict=True
+    ):
+        parts = reading.requested_parts(index, environment, machine.items)
+        yield from _Environment(index, parts, machine).pairs(judged.refusals)
+
+
 class Question(NamedTuple):
     """Some parts that have to go together, whether as wheels, and what they run on unless their builds say it."""
 
