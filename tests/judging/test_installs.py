@@ -381,7 +381,7 @@ def test_what_the_last_command_pins_is_there(commands: list[str]) -> None:
     manifest = read.manifest(FileText("Dockerfile", text))
     environment = manifest.environments[0]
     parts = reading.requested_parts(index, environment)
-    run = Installation(index, environment.items, parts, "x86_64")
+    run = Installation(index, parts, "x86")
     for part in parts.written:
         if str(len(commands) + 1) == str(part.item.where.line) and "==" in part.item.specifier:
             pinned = index.scale(part.component).select(part.asks[0].selector)

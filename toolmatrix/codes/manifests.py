@@ -140,3 +140,19 @@ class NewestUnfit(ManifestFinding):
     def help(self) -> str:
         """What prevents it."""
         return f"add {listing(self.pins)}" if self.pins else ""
+
+
+class ForProcessorAlone(ManifestFinding):
+    """A package whose builds run on the processor alone, beside a device that is named."""
+
+    code = "TM115"
+    advice = "take the package, extra or index that has builds for the device"
+    accelerator: str
+
+    def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
+        return f"{short(self.asked[0])} does not compute on {listing(self.asked[1:])}"
+
+    @property
+    def reason(self) -> str:
+        """What its builds lack."""
+        return f"all builds that it may be are without {self.accelerator}"

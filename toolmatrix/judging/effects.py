@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from toolmatrix.codes.manifests import ManifestFinding, NewestUnfit, Replaced
 from toolmatrix.finding import Incompatibility, union_of_fields
@@ -16,8 +16,9 @@ from toolmatrix.judging.installs import (
     newest_of,
 )
 from toolmatrix.manifests.model import IMAGE, Item
-from toolmatrix.request.judgement import RequestedPart
+from toolmatrix.request.judgement import ManifestRefusal, RequestedPart
 from toolmatrix.solve.parts import union
+from toolmatrix.solve.request import Request
 from toolmatrix.value import NamedTuple
 
 
@@ -64,6 +65,29 @@ class InstallEffect(NamedTuple):
     finding: ManifestFinding
     parts: tuple[RequestedPart, ...]
     instead: frozenset[str]
+
+
+def after_installs(
+    run: Installation,
+    refusals: Sequence[ManifestRefusal],
+    request: Callable[[Sequence[RequestedPart]], Request],
+) -> tuple[ManifestRefusal, ...]:
+    """Refusals with what commands do in their order: a later one may replace what it does not go with.
+
+    `request` makes the request of some lines.
+    """
+    left = [refusal for refusal in refusals if not run.resolves(refusal.parts)]
+    names = [frozenset(part.component for part in refusal.parts) for refusal in left]
+    for finding, parts, instead in effects(run, names):
+        refused = request(parts)
+        if instead and instead in names:
+            # Its way out is that of the conflict.
+            refused = left.pop(names.index(instead)).request
+            names.remove(instead)
+        finding = finding.replace(environment=run.environment)
+        left.append(ManifestRefusal(finding=finding, parts=parts, request=refused))
+        names.append(frozenset())
+    return tuple(left)
 
 
 def effects(run: Installation, refused: Collection[frozenset[str]]) -> Iterator[InstallEffect]:

@@ -85,14 +85,13 @@ class Mismatch(NamedTuple):
 
 
 class Installation:
-    """One environment, command by command; `machine` is that of its target."""
+    """One environment on a target, command by command."""
 
-    def __init__(
-        self, index: Index, items: Sequence[Item], parts: RequestedParts, machine: str
-    ) -> None:
+    def __init__(self, index: Index, parts: RequestedParts, target: str) -> None:
         self.index = index
         self.heads = index.header["components"]
-        self.machine = machine
+        self.environment = parts.name
+        self.machine = index.header["targets"][target]["context"]["machine"]
         self.installed: dict[str, Installed] = {}
         self.commands: dict[str, PipCommand] = {}
         self.changes: list[Change] = []
@@ -107,7 +106,7 @@ class Installation:
         self.python = self._python(parts)
         # Which releases there are for an unknown Python nobody can tell.
         for _, same in groupby(
-            items if self.python else (), lambda item: (item.kind, item.command)
+            parts.items if self.python else (), lambda item: (item.kind, item.command)
         ):
             self.run([*same])
 

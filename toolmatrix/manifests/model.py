@@ -162,14 +162,12 @@ def joined(parts: Sequence[Traced], source: FileText) -> Traced:
     )
 
 
-IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM, REMOVED = (
+IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM, MACHINE, REMOVED = (
     *("image", "pip", "conda", "system", "variable", "python"),
-    *("platform", "removed"),
+    *("platform", "machine", "removed"),
 )
-"""How an item is asked for: as a base image, by an installer, by a variable, as an interpreter, as a platform.
-
-`REMOVED` takes the package away that is there until then.
-"""
+"""How an item is asked for: as a base image, by an installer, by a variable, as an interpreter, as a platform, or as
+what the machine has: a component of the matrix by its name there. What is removed was there until then."""
 
 
 LONGEST = 1_000
