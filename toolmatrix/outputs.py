@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _PIECE = 1 << 20
+LARGEST_RESULTS = 1 << 30
+"""Bytes of a file of results that are read."""
 
 
 def replace_file(path: str, pieces: Iterable[str]) -> None:
@@ -117,6 +119,8 @@ class ResultsFile:
         # What a device such as /dev/full gives has no end, and a pipe keeps nothing.
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a plain file")
+        if os.fstat(file.fileno()).st_size > LARGEST_RESULTS:
+            raise OSError(errno.EFBIG, f"it is larger than {LARGEST_RESULTS >> 20} MiB")
         try:
             # Of this process alone, as workers that outlive it for a moment would else keep it from the next run.
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
