@@ -57,6 +57,8 @@ def test_urls_of_the_project_lead_to_what_is_here() -> None:
     policy = (ROOT / "SECURITY.md").read_text()
     assert f"--repo {home.removeprefix('https://github.com/')}`" in policy
     assert all((ROOT / path).exists() for path in re.findall(r"`(\.github/[^`]+)`", policy))
+    promises = (ROOT / "docs/threats.md").read_text()
+    assert all((ROOT / path).exists() for path in re.findall(r"`(tests/[^`]+)`", promises))
 
 
 def test_a_release_is_published_without_a_token_and_by_pinned_actions() -> None:
