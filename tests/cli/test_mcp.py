@@ -128,16 +128,17 @@ def test_hostile_questions_are_refused_and_a_hundred_at_once_answered(
 async def _refused(mode: Any, cache: str, folder: Path) -> None:
     from mcp import Client, StdioServerParameters, types
     from mcp.client.stdio import stdio_client
+    from pydantic import FileUrl
 
     root = folder / "a root"
     root.mkdir()
     os.mkfifo(root / "fifo")
     (root / "zero").symlink_to("/dev/zero")
-    for path in (root / "build.log", folder / "build.log"):
-        path.write_text("a line\n")
+    for place in (root, folder):
+        (place / "build.log").write_text("a line\n")
 
-    async def roots(_context: Any) -> types.ListRootsResult:
-        return types.ListRootsResult(roots=[types.Root(uri=root.as_uri())])
+    async def roots(context: Any) -> types.ListRootsResult:  # noqa: ARG001 - the name of the SDK
+        return types.ListRootsResult(roots=[types.Root(uri=FileUrl(root.as_uri()))])
 
     command = StdioServerParameters(
         command=sys.executable,

@@ -61,10 +61,10 @@ class SessionDefaults(Value):
             may_read = False
         if may_read:
             return path
-        listed = "" if self.roots is None else ", and in a root that the client lists"
+        of_client = "" if self.roots is None else ", and in a root that the client lists"
         raise UsageError(
             "the tools may not read this file",
-            expected=f"a path in {root}, also after following links{listed}"
+            expected=f"a path in {root}, also after following links{of_client}"
             if root != os.sep
             else "no path",
             found=f"`{text}`",

@@ -5,6 +5,8 @@ Messages come on stdin and answers go to stdout, as the official SDK reads and w
 
 from __future__ import annotations
 
+from functools import partial
+
 from toolmatrix import __version__
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.cli.tools import OF_REQUEST, TOOLS, SessionDefaults, ToolReply, call_tool, failure
@@ -83,15 +85,7 @@ def run(
 
     # Only a process can be killed at any time. Start them before the threads that read messages.
     bounds = WorkBounds(seconds=timeout or TIMEOUT)
-    answering = [
-        Worker(
-            lambda name, arguments, roots: call_tool(
-                name, arguments, defaults.replace(roots=roots)
-            ),
-            bounds,
-        )
-        for _ in range(WORKERS)
-    ]
+    answering = [Worker(partial(_answer, defaults), bounds) for _ in range(WORKERS)]
 
     async def serve() -> None:
         mcp_server = server(defaults.matrix.date, answering)
@@ -114,6 +108,12 @@ def run(
     return 0
 
 
+def _answer(
+    defaults: SessionDefaults, name: str, arguments: dict[str, Any], roots: tuple[str, ...] | None
+) -> ToolReply:
+    return call_tool(name, arguments, defaults.replace(roots=roots))
+
+
 def server(date: str, answering: Sequence[Worker]) -> Server[Any]:
     """The server of the SDK, over whatever carries its messages, for a matrix of a day."""
     import asyncio
@@ -123,6 +123,7 @@ def server(date: str, answering: Sequence[Worker]) -> Server[Any]:
     from mcp import types
     from mcp.server import Server
 
+    tool_list = _tool_list()
     # Each worker answers one call at a time, waited for in a thread, so that messages are read meanwhile.
     threads = ThreadPoolExecutor(len(answering))
     idle: LifoQueue[Worker] = LifoQueue()
@@ -136,31 +137,16 @@ def server(date: str, answering: Sequence[Worker]) -> Server[Any]:
         finally:
             idle.put(worker)
 
-    tool_list = types.ListToolsResult(
-        tools=[
-            types.Tool(
-                name=tool.name,
-                description=tool.about,
-                input_schema=tool.input_schema(),
-                output_schema=tool.output_schema(),
-                annotations=types.ToolAnnotations(
-                    read_only_hint=True, idempotent_hint=True, open_world_hint=False
-                ),
-            )
-            for tool in TOOLS.values()
-        ]
-    )
-
     async def tools(_context: Any, _params: Any) -> types.ListToolsResult:
         return tool_list
 
     async def call(
         context: Any, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        listed = await _listed_roots(context.session, params)
-        if isinstance(listed, types.InputRequiredResult):
-            return listed
-        task = (params.name, params.arguments or {}, _folders(listed))
+        roots = await _ask_roots(context.session, params)
+        if isinstance(roots, types.InputRequiredResult):
+            return roots
+        task = (params.name, params.arguments or {}, _folders(roots))
         result = await asyncio.get_running_loop().run_in_executor(threads, answer_of, *task)
         answer: ToolReply = failure(result.error) if result.error else result.value
         return types.CallToolResult(
@@ -178,7 +164,26 @@ def server(date: str, answering: Sequence[Worker]) -> Server[Any]:
     )
 
 
-async def _listed_roots(session: Any, params: types.CallToolRequestParams) -> Any:
+def _tool_list() -> types.ListToolsResult:
+    from mcp import types
+
+    return types.ListToolsResult(
+        tools=[
+            types.Tool(
+                name=tool.name,
+                description=tool.about,
+                input_schema=tool.input_schema(),
+                output_schema=tool.output_schema(),
+                annotations=types.ToolAnnotations(
+                    read_only_hint=True, idempotent_hint=True, open_world_hint=False
+                ),
+            )
+            for tool in TOOLS.values()
+        ]
+    )
+
+
+async def _ask_roots(session: Any, params: types.CallToolRequestParams) -> Any:
     """What a client lists as its roots: a result, None where it has no such list, or what a reply must ask it first."""
     import asyncio
 
@@ -194,17 +199,17 @@ async def _listed_roots(session: Any, params: types.CallToolRequestParams) -> An
             return types.InputRequiredResult(input_requests={"roots": request})
         return params.input_responses.get("roots", types.ListRootsResult(roots=[]))
     try:
-        asked = session.send_request(request, types.ListRootsResult)
-        return await asyncio.wait_for(asked, _ROOTS)
+        answer = session.send_request(request, types.ListRootsResult)
+        return await asyncio.wait_for(answer, _ROOTS)
     except Exception:  # noqa: BLE001 - whatever a client answers: without its list nothing is read
         return types.ListRootsResult(roots=[])
 
 
-def _folders(listed: Any) -> tuple[str, ...] | None:
+def _folders(roots: Any) -> tuple[str, ...] | None:
     """The folders in a list of roots; None without one."""
     from urllib.parse import unquote, urlsplit
 
-    if listed is None:
+    if roots is None:
         return None
-    urls = [urlsplit(str(root.uri)) for root in getattr(listed, "roots", ())]
+    urls = [urlsplit(str(root.uri)) for root in getattr(roots, "roots", ())]
     return tuple(unquote(url.path) for url in urls if url.scheme == "file")
