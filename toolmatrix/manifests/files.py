@@ -41,8 +41,7 @@ def read_file(path: str, root: str = "") -> FileText:
             help="name the file that it links to",
         )
     try:
-        with opener.open_file(path) as stream:
-            data = stream.read(LARGEST + 1)
+        data = opener.read_file(path, LARGEST)
     except (OSError, ValueError) as error:
         raise ManifestError(
             "the file cannot be read",
@@ -53,9 +52,9 @@ def read_file(path: str, root: str = "") -> FileText:
     return decode(data, path, root)
 
 
-def decode(data: bytes, path: str, root: str = "") -> FileText:
-    """The text of a file. Raises ManifestError."""
-    if len(data) > LARGEST:
+def decode(data: bytes | None, path: str, root: str = "") -> FileText:
+    """The text of a file, of which None is too large. Raises ManifestError."""
+    if data is None or len(data) > LARGEST:
         raise ManifestError(
             "the file is too large",
             where=Position(path),
