@@ -192,3 +192,18 @@ def test_releases_that_nothing_joins_are_refused_together(
     # No fact joins any MXNet with any cuDNN: one by one that would be a thousand problems.
     assert real("resolve", "mxnet", "cuda", "cudnn", "--min-evidence", "stated").code == 1
     assert len(problems) < 20
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        # Keras 3 begins with TensorFlow 2.15, and METADATA of it names no backend.
+        "keras==3.3.3 tensorflow==2.5.0 --from wheel",
+        # The cuDNN of the wheel is of before the A100.
+        "torch==1.4.0 --device A100 --from wheel",
+        # torch/version.py of the wheel: CUDA 10.2.
+        "torch==1.9.0+cu102 --with cuda==11.1 --from wheel",
+    ],
+)
+def test_a_pair_that_a_fact_excludes_is_refused(real: Cli, line: str) -> None:
+    assert real("resolve", *shlex.split(line)).code == 1
