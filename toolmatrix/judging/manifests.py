@@ -391,6 +391,9 @@ class _Environment:
             if any((ask.component, ask.selector) in asks for ask in part.asks)
         )
         grounds = tuple(line.ground for line in core.lines if line.ground is not None)
+        # What is installed exists: a release that it requires may be one that the matrix lacks.
+        if len(involved) == 1 and involved[0].item.installed:
+            return None, ()
         if core.soft or not involved or not grounds or self.is_unsound(involved, grounds):
             return None, ()
         manifests = [

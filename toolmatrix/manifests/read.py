@@ -6,7 +6,7 @@ import os
 import re
 
 from toolmatrix.errors import ManifestError, Position
-from toolmatrix.manifests import dockerfile, files, pyproject, requirements
+from toolmatrix.manifests import dockerfile, files, pastes, pyproject, requirements
 from toolmatrix.manifests.model import NotRead, bounded
 
 TYPE_CHECKING = False
@@ -34,23 +34,32 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
             r"(?:.*[._-])?(?:requirements?|constraints?)(?:[._-].*)?\.(?:txt|in)",
             requirements.requirements_file,
         ),
+        (
+            r"(?:.*[._-])?(?:collect_?env|check_env|(?:pip|conda)[_-]list|nvidia-smi).*\.(?:txt|log)",
+            pastes.read,
+        ),
     )
 )
 # By the content of a file whose name says nothing.
-_BY_CONTENT: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
-    (re.compile(pattern, re.MULTILINE), reader)
-    for pattern, reader in (
-        (r"^\s*FROM\s+\S", dockerfile.read),
-        (r"^services\s*:", dockerfile.read_compose),
-        (r"^dependencies\s*:", requirements.conda_environment),
-        (r"^\[(?:project|tool\.poetry|build-system)\]", pyproject.read),
-    )
+_BY_CONTENT: tuple[tuple[re.Pattern[str], Reader], ...] = (
+    (pastes.SIGNATURE, pastes.read),
+    *(
+        (re.compile(pattern, re.MULTILINE), reader)
+        for pattern, reader in (
+            (r"^\s*FROM\s+\S", dockerfile.read),
+            (r"^services\s*:", dockerfile.read_compose),
+            (r"^dependencies\s*:", requirements.conda_environment),
+            (r"^\[(?:project|tool\.poetry|build-system)\]", pyproject.read),
+        )
+    ),
 )
 KINDS = (
-    "a Dockerfile, requirements.txt, environment.yml, compose.yaml, pyproject.toml or"
-    " devcontainer.json"
+    "a Dockerfile, requirements.txt, environment.yml, compose.yaml, pyproject.toml,"
+    " devcontainer.json or a pasted environment report"
 )
 """What can be judged, in words."""
+STDIN = "stdin"
+"""The name of what is piped in, of which only the content says what it is."""
 # Folders with what others wrote.
 _FOREIGN = frozenset(("node_modules", "site-packages", "__pycache__", "venv", ".venv"))
 
@@ -59,11 +68,13 @@ def manifest(source: FileText, instead: Mapping[str, str] | None = None) -> Proj
     """Read one file, and what it names beside it: `instead` of what lies there by path. Raises ManifestError."""
     name = os.path.basename(source.path)
     reader = next((candidate for pattern, candidate in _BY_NAME if pattern.fullmatch(name)), None)
+    if reader is requirements.requirements_file and pastes.PACKAGE_LIST.match(source.text):
+        reader = pastes.read
     reader = reader or next(
         (candidate for words, candidate in _BY_CONTENT if words.search(source.text)), None
     )
     # Lists of packages are called many names.
-    if reader is None and name.endswith(".txt"):
+    if reader is None and (name.endswith(".txt") or name == STDIN):
         reader = requirements.requirements_file
     if reader is None:
         raise ManifestError(
@@ -73,7 +84,8 @@ def manifest(source: FileText, instead: Mapping[str, str] | None = None) -> Proj
             found=f"`{name}`",
             help="use the file name that its tool expects",
         )
-    manifest = reader(source, files.Files(source.path, instead, source.root))
+    beside = "" if source.path == STDIN else source.path
+    manifest = reader(source, files.Files(beside, instead, source.root))
     environments = bounded(source.path, manifest.environments)
     unread = (
         NotRead(text=text, why=why) for file in manifest.sources for text, why in file.too_long
