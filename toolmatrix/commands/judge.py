@@ -378,7 +378,7 @@ class ManifestReport:
             return [NO_EDIT]
         if file.edit.commands:
             commands = [f"  {printable(command)}" for command in file.edit.commands]
-            return ["this resolves every conflict:", *commands]
+            return ["these commands resolve every conflict:", "", *commands]
         lines = [printable(line) for line in file.edit.patch.rstrip("\n").split("\n")]
         return ["the smallest edit found that resolves every conflict:", "", *lines]
 

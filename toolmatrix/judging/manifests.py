@@ -413,6 +413,9 @@ class _Environment:
                 return None, ()
             if of not in called.wheels_alone() and not self.installs_wheel(of, involved):
                 kind = BuiltBySource
+        # What is installed was compiled already.
+        if kind is BuiltBySource and any(part.item.installed for part in involved):
+            return None, ()
         return self.build_finding(kind, involved, grounds), involved
 
     def in_order(self, parts: Iterable[RequestedPart]) -> list[RequestedPart]:
