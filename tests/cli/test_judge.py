@@ -188,9 +188,6 @@ PASTE = """\
 $ pip list | grep torch
 torch                     2.0.0
 torchaudio                2.1.1
-
-$ nvidia-smi -L
-GPU 0: NVIDIA A10G (UUID: GPU-0)
 """
 
 
@@ -221,6 +218,33 @@ def test_a_paste_is_read_from_stdin_and_commands_resolve_its_conflicts(real: Cli
         "files": [],
         "commands": ["pip install torch==2.1.1"],
     }
+
+
+REPORT = """\
+PyTorch version: 2.6.0+cu126
+CUDA used to build PyTorch: 12.6
+Python version: 3.12.9 (main)
+CUDA runtime version: 12.4.131
+GPU models and configuration: GPU 0: NVIDIA GeForce RTX 5090
+Nvidia driver version: 570.124.04
+cuDNN version: /usr/lib/x86_64-linux-gnu/libcudnn.so.9.8.0
+[pip3] torch==2.6.0+cu126
+[pip3] torchvision==0.21.0+cu126
+"""
+
+
+def test_packages_of_a_report_are_judged_for_its_device(real: Cli) -> None:
+    told = real("judge", "-", "--json", piped=REPORT).json()["files"][0]
+    assert told["outcome"] == "no"
+    assert [one["text"] for one in told["findings"][0]["asked"]] == [
+        "torch==2.6.0+cu126",
+        "NVIDIA GeForce RTX 5090",
+    ]
+    # The toolkit and cuDNN of the system do not bind wheels that bring their own.
+    (command,) = told["edit"]["commands"]
+    assert command.startswith(
+        "pip install torch==2.7.0+cu128 torchvision==0.22.0+cu128 --index-url "
+    )
 
 
 def test_a_local_version_is_installed_from_its_index(real: Cli) -> None:

@@ -14,6 +14,8 @@ from tests import matrix
 from toolmatrix.errors import ManifestError
 from toolmatrix.manifests import files, pastes, read
 from toolmatrix.manifests.model import MACHINE, FileText
+from toolmatrix.request.fields import Fields
+from toolmatrix.request.machine import target_machine
 from toolmatrix.request.manifests import requested_parts
 from toolmatrix.resources import load_yaml
 
@@ -137,10 +139,30 @@ def test_devices_and_floors_are_those_of_the_matrix() -> None:
     text = SMI + "|   1  NVIDIA H100 80GB HBM3   On   | 00000000:00:17.0 Off |\nGPU 2: Voodoo 5\n"
     text += "$ ldd --version\nldd (GNU libc) 2.40\n"
     parts = requested_parts(matrix.index(), pasted(text).environments[0])
-    assert parts.devices == ("8.6", "9.0")
     assert [one.text.text for one in parts.unknown] == ["Voodoo 5"]
     # A driver and a C library that are not listed are the listed ones below.
-    assert [part.text for part in parts.parts] == ["driver 535.161.07", "glibc 2.40"]
+    assert [(part.text, part.asks[0].selector) for part in parts.parts] == [
+        ("driver 535.161.07", "==535.104.05"),
+        ("NVIDIA A10G", "8.6"),
+        ("NVIDIA H100 80GB HBM3", "9.0"),
+        ("glibc 2.40", "==2.39"),
+    ]
+
+
+def test_devices_of_two_makers_are_no_one_machine() -> None:
+    text = SMI + "GPU 1: AMD Instinct MI210\n"
+    parts = requested_parts(matrix.index(), pasted(text).environments[0])
+    assert [part.text for part in parts.parts] == ["driver 535.161.07", "NVIDIA A10G"]
+    assert [one.why for one in parts.unknown] == [
+        "packages are judged for NVIDIA A10G, which is of another kind"
+    ]
+
+
+def test_a_named_machine_takes_the_place_of_the_pasted_one() -> None:
+    index = matrix.index()
+    machine = target_machine(index, Fields(device=("RTX 5090",)))
+    parts = requested_parts(index, pasted(SMI).environments[0], machine.items)
+    assert [part.text for part in parts.parts] == ["RTX 5090"]
 
 
 def test_a_paste_grows_by_lines_alone() -> None:

@@ -52,6 +52,8 @@ _DEFAULT = "default"
 # So many repairs of one refusal, and tags of one image, are tried.
 _REPAIRS = 6
 _TAGS = 5
+# What a machine has for what is compiled there, while a wheel may bring its own.
+_BESIDE = frozenset(("cuda", "cudnn", "rocm", "gcc", "clang"))
 _VERSION = re.compile(r"(?P<sign>[=~<>!^]*)(?P<blank>\s*)(?P<version>[^+,|]*)(?P<line>\+[\w.]+)?")
 
 
@@ -253,7 +255,10 @@ def _by_solving(
         ask
         for part in parts
         if part not in moving
-        and (part.item.kind == MACHINE or part.component in (*named, "python"))
+        and (
+            (part.item.kind == MACHINE and part.component not in _BESIDE)
+            or part.component in (*named, "python")
+        )
         for ask in reading.as_asks(part)
         if ask.component not in SEVERAL
     ]

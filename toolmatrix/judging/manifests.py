@@ -391,9 +391,6 @@ class _Environment:
             if any((ask.component, ask.selector) in asks for ask in part.asks)
         )
         grounds = tuple(line.ground for line in core.lines if line.ground is not None)
-        # What is installed exists: a release that it requires may be one that the matrix lacks.
-        if len(involved) == 1 and involved[0].item.installed:
-            return None, ()
         if core.soft or not involved or not grounds or self.is_unsound(involved, grounds):
             return None, ()
         manifests = [
@@ -413,8 +410,9 @@ class _Environment:
                 return None, ()
             if of not in called.wheels_alone() and not self.installs_wheel(of, involved):
                 kind = BuiltBySource
-        # What is installed was compiled already.
-        if kind is BuiltBySource and any(part.item.installed for part in involved):
+        # What is installed was compiled already, and may require a release that the matrix lacks.
+        alone = kind is BuiltBySource or len(involved) == 1
+        if alone and any(part.item.installed for part in involved):
             return None, ()
         return self.build_finding(kind, involved, grounds), involved
 

@@ -61,7 +61,7 @@ SIGNATURE = re.compile(
     r"|Package[ \t]+Version(?:[ \t]+[A-Z][\w ]{1,40})?[ \t]*\r?\n[ \t>]{0,40}-{5,} +-{5,}"
     r"|Using Python \d+\.\d+\S* environment at"
     r"|(?-i:Name: [\w.-]{1,100}\r?\n[ \t>]{0,40}Version: \d.{0,100}\n[ \t>]{0,40}(?:Summary|Location): )"
-    r"|# packages in environment at "
+    r"|# packages in environment at |#? ?Name +Version +Build +Channel"
     r"|[\w.-]{1,100}[ \t]{1,60}\d[\w.]{0,40}[ \t]{1,60}"
     r"(?:py\S{1,60}_\d+|h[0-9a-f]{6,8}_\d+|pypi_0[ \t]+pypi)(?:[ \t]|\r?$)"
     r"|.{0,100}[$❯] (?:uv )?(?:pip[\d.]{0,5}|conda|mamba) (?:list|freeze)\b[^>\n]{0,200}\n"
@@ -93,6 +93,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][\w.-]*", re.ASCII)
 _VERSION = re.compile(r"\d[\w.!+-]*", re.ASCII)
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 _RULE = re.compile(r"-{2,}(?:\s+-{2,}){1,4}")
+_COLUMNS = re.compile(r"#? ?Name\s+Version\s+Build")
 # A command whose output is a list; `grep` may leave no heading of it.
 _LIST = re.compile(
     r"(?:^|[\s$#%>!`])(?P<tool>pip[\d.]*|conda|mamba|micromamba)\s+(?P<verb>list|freeze)\b(?P<rest>.*)"
@@ -205,6 +206,9 @@ class _Reader:
                 self.begin("pip", text)
         elif line.startswith("# packages in environment at"):
             self.begin("conda", text)
+        elif _COLUMNS.match(line):
+            if self.list != "conda" or self.rows:
+                self.begin("conda", text)
         elif line.startswith("# This file may be used to create an environment"):
             self.begin("export", text)
         elif match := _ENVIRONMENT.match(line):
@@ -355,7 +359,11 @@ class _Reader:
         self.device(text.group(match, "device") if match else text)
 
     def platform(self, text: Traced) -> None:
-        """The machine and the C library in the name of a platform."""
+        """The machine and the C library in the name of a platform, and the distribution before it."""
+        distro, dash, kernel = text.partition(" - ")
+        if dash:
+            self.value("distro", distro)
+            text = kernel
         if text.text.startswith(_OTHER_SYSTEMS):
             self.value("distro", text, weak=True)
             return

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 from toolmatrix.errors import ToolmatrixError
 from toolmatrix.factbase.index import Index
@@ -40,7 +41,7 @@ from toolmatrix.request.judgement import (
     older,
     requirements_of,
 )
-from toolmatrix.request.machine import device_targets
+from toolmatrix.request.machine import device_accelerator, device_targets
 from toolmatrix.request.names import Names
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask
@@ -396,8 +397,12 @@ class _Reader:
             return
         # Of several devices code has to run on each.
         ask = Ask(component=DEVICE, selector=selector, text=text, option=DEVICE)
-        parts = [part for part in self.parts if part.component == DEVICE]
-        if selector and selector not in [part.asks[0].selector for part in parts]:
+        others = [part.asks[0] for part in self.parts if part.component == DEVICE]
+        accelerator = partial(device_accelerator, self.names.index)
+        if others and selector and accelerator(others) != accelerator((ask,)):
+            why = f"packages are judged for {others[0].text}, which is of another kind"
+            self.unknown.append(NotRead(text=item.text, why=why))
+        elif selector and selector not in [other.selector for other in others]:
             self.parts.append(RequestedPart(component=DEVICE, asks=(ask,), text=text, item=item))
 
     def printed(self, item: Item) -> str:
