@@ -45,7 +45,7 @@ SIGNATURE = re.compile(
     r"|Collecting environment information\.\.\."
     r"|Nvidia driver version\s*:"
     r"|\W{0,8}(?:transformers|diffusers|accelerate|huggingface_hub)`? version: `?\d"
-    r"|CUDA Driver Version: \d{3}\."
+    r"|CUDA Driver Version: \d{3}\.|.{0,80}PyTorch compiling details: "
     r"|GPU [\d,]{1,40} Compute Capability: "
     r"|jaxlib: +\d+\.\d+\.\d+"
     r"|\|? ?NVIDIA-SMI +\d{3}\."
@@ -82,7 +82,8 @@ _NOISE = re.compile(
     r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*(?:\x07|$)"
     r"|</?(?:details|summary|pre|code|font|b|br|p|div|span|samp)\b[^<>]*>"
 )
-_QUOTE = re.compile(r"[\s>]*")
+# What stands before a line that is quoted, or that a logger prints.
+_QUOTE = re.compile(r"[\s>]*(?:INFO:root:|[\d/:., -]{5,40}- \w{1,40} - INFO - )?")
 _NOTHING = frozenset(
     (
         *("", "n/a", "na", "none", "no cuda", "could not collect", "not installed", "not found"),
@@ -111,7 +112,7 @@ _NVCC = re.compile(r"Cuda compilation tools, release (?P<cuda>\d+\.\d+)")
 _GCC = re.compile(r"(?:gcc|g\+\+|cc|c\+\+)(?:-\d+)? \([^)]*\) (?P<gcc>\d+\.\d+\.\d+)")
 _CLANG = re.compile(r"(?:\w+ )?clang version (?P<clang>\d+\.\d+\.\d+)")
 _LDD = re.compile(r"ldd \([^)]*\) (?P<glibc>\d+\.\d+)")
-_LIBRARY = re.compile(r"(?:\S*/)?libcudnn\.so\.(?P<cudnn>\d+\.\d+\.\d+)")
+_LIBRARY = re.compile(r"(?:\S*/)?libcudnn\.so\.(?P<cudnn>\d+(?:\.\d+\.\d+)?)")
 _PYTHON = re.compile(r"Python (?P<python>\d+\.\d+\.\d+)\S*(?:$| \(| \|| ::)")
 _ENVIRONMENT = re.compile(r"Using Python (?P<python>\d+\.\d+(?:\.\d+)?)\S* environment at")
 _PRETTY = re.compile(r"PRETTY_NAME=[\"']?(?P<distro>[^\"']+)")
@@ -564,6 +565,7 @@ _KEYS: Mapping[str, Callable[[_Reader, Traced], None]] = {
     "os": _Reader.system,
     "description": _Reader.description,
     "gcc version": _Reader.gcc,
+    "gcc": _Reader.gcc,
     "clang version": _machine("clang"),
     "cmake version": _nothing,
     "libc version": _Reader.platform,
