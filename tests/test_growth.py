@@ -16,6 +16,9 @@ from toolmatrix.factbase import yamlfile
 from toolmatrix.inspection import subjects
 from toolmatrix.lines import without_colours
 from toolmatrix.lockfile import lock_file
+from toolmatrix.manifests import pastes, read
+from toolmatrix.manifests.files import Files
+from toolmatrix.manifests.model import FileText
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,10 +36,13 @@ PARSERS: dict[str, Callable[[str], Any]] = {
     "a dry run": lambda text: parse_log(text.split("\n")),
     "times": lambda text: read_times(text.splitlines(), "a"),
     "colours": without_colours,
+    "a paste": lambda text: pastes.read(FileText("a", text), Files()),
+    "the kind of a file": lambda text: read.manifest(FileText("a", text)),
 }
 SHAPES = (
     *("[", "[a]\n", "a = [\n", "{a: ", "- ", "a: 1\n", '"', "'", "\\", "#", "# a\n", "a.", "1", "x"),
     *("\x1b[", "\x1b]0;", "$(", "#$ a ", "#$ a\n", ", ", '"""\n', "a\\\n", "&a ", "*a ", "<<: ", "image: a\n"),
+    *("GPU 0: ", "| ", "a  1\n", "pip list\n", "[pip3] a==1\n", "Name: a\n", "<b ", "> ", "--- ", "a, ", "a - "),
 )  # fmt: skip
 
 

@@ -52,6 +52,7 @@ JUDGED = {
         "compose.yaml",
         "pyproject.toml",
         "devcontainer.json",
+        "collect_env.txt",
     )
 }
 READERS = {
