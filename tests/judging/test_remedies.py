@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 BOOK = signatures.load()
 ISSUES = [
-    row for name in ("first", "apart", "second", "third", "fourth") for row in logs.issues(name)
+    row
+    for name in ("first", "apart", "second", "third", "fourth", "fifth")
+    for row in logs.issues(name)
 ]
 REMEDIES: dict[str, dict[str, Any]] = yaml.load(
     (Path(__file__).parent / "remedies.yaml").read_text(), yaml.CSafeLoader
