@@ -60,7 +60,9 @@ def test_a_clean_log_of_50000_lines_tells_no_error(path: Path) -> None:
     lines = path.read_text().splitlines()
     noise = logs.noise(50_000 - len(lines))
     text = [*noise[:20_000], *lines, *noise[20_000:]]
-    found = observed("\n".join(text) + "\n").matches
+    matches = observed("\n".join(text) + "\n").matches
+    # Whether versions make a failure of a line is judged with the matrix.
+    found = [match for match in matches if not match.signature.when]
     assert [match.text for match in found if match.signature.severity == "error"] == []
 
 

@@ -37,6 +37,7 @@ class Constraints(Value):
     vendor: str
     device: str
     releases: Mapping[str, str]
+    builds: Mapping[str, str]
     programs: tuple[str, ...]
 
     def apply(self, words: tuple[str, ...], free: Collection[str], solve: Solve) -> Fix | None:
@@ -101,7 +102,11 @@ class Constraints(Value):
     ) -> Iterator[tuple[str, str]]:
         """The words that place an answer on the log's GPU, and on its glibc."""
         built = any(name.endswith("-variant") for name in fix.answer)
-        placed = {*_PLACED[:2]} & {*words}
+        # The build that the log shows was taken for its GPU, whichever of its parts failed.
+        placed = {*_PLACED[:2]} & {*words} or any(
+            fix.answer.get(f"{name}-variant", "").startswith(f"{build}@")
+            for name, build in self.builds.items()
+        )
         if self.device and not placed and (built or {CUDA, ROCM} & {*fix.answer}):
             yield "--device", self.device
         glibc = self.releases.get("glibc")
@@ -120,7 +125,11 @@ def of_log(programs: Sequence[str], sightings: Mapping[str, Seen], gpu: str) -> 
             releases[name] = ".".join(versions[name].split(".")[:numbers])
     device = versions.get("device", gpu)
     return Constraints(
-        vendor=_vendor(versions, device), device=device, releases=releases, programs=tuple(programs)
+        vendor=_vendor(versions, device),
+        device=device,
+        releases=releases,
+        builds={name: versions[name] for name in programs if "+" in versions.get(name, "")},
+        programs=tuple(programs),
     )
 
 
