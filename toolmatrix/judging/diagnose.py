@@ -250,7 +250,8 @@ class _Judge:
             releases = scale.named(lookups.mask_or_none(scale, self.version(second)))
             # A version that matches several releases clashes with none of them in particular.
             clashing = tuple(releases) if len(releases) == 1 else ()
-            incompatibility = incompatibility and incompatibility.replace(clashing=clashing)
+            if incompatibility is not None and incompatibility.component == second.component:
+                incompatibility = incompatibility.replace(clashing=clashing)
         # Names have no order, so that a list of those that go would advise nothing.
         if not second.version or known[first.component]["scheme"] == "names":
             return incompatibility, None

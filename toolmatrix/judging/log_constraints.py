@@ -86,7 +86,8 @@ class Constraints(Value):
             return () if {*_PLACED} & {*words} else ("--accelerator", ROCM)
         if self.vendor == CUDA and ROCM in answer:
             return ()
-        named = {_name(word) for word in words}
+        # A component that a request names without a release is one to be shown.
+        named = {_name(word) for word in words if _name(word) != word}
         for name, release in self.releases.items():
             if name not in answer or name in free or name in named:
                 continue
