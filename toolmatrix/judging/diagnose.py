@@ -109,6 +109,8 @@ class _Judge:
         # Before the case is chosen and the sentences are filled, which may name what a row gives.
         looked_up = self.rows(match.signature.rows, values)
         constraints = log_constraints.of_log(self.catalog.programs, match.seen, self.gpu)
+        if constraints.vendor:
+            values["vendor"] = constraints.vendor
         if self.is_intact(match.signature, values):
             values["intact"] = match.signature.intact
         signature = _case(match.signature, values)
