@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 CUDA, ROCM = "cuda", "rocm"
 # Options by which a request says where its answer runs.
 _PLACED = ("--device", "--arch", "--target", "--accelerator")
-# Words by which the log's facts are added, one after the other, until an answer contradicts none.
-_MOST = 4
+# So many answers are looked at, each after the words by which it keeps one more of what the log tells.
+_MOST = 8
 # Names in an answer that follow from the place that it is solved for.
 _PLACE = ("device", "arch", "distro", "base-image")
 
