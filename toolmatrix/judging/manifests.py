@@ -101,11 +101,11 @@ def _environment(
 def judge_pairs(index: Index, judgement: JudgedManifest) -> Iterator[JudgedPair]:
     """The pairs of a manifest that was judged without them."""
     machine = judgement.machine
-    for environment, judged in zip(
+    for environment, outcome in zip(
         judgement.manifest.environments, judgement.environments, strict=True
     ):
         parts = reading.requested_parts(index, environment, machine.items)
-        yield from _Environment(index, parts, machine).pairs(judged.refusals)
+        yield from _Environment(index, parts, machine).pairs(outcome.refusals)
 
 
 class Question(NamedTuple):
