@@ -155,7 +155,7 @@ def test_services_are_environments_and_aliases_are_followed() -> None:
         ],
     }
     assert unread("compose.yaml", COMPOSE) == [
-        "three: it is built: judge its Dockerfile",
+        "build: its Dockerfile is not a file of the project",
         "${IMAGE}: ${IMAGE} is unknown",
     ]
 

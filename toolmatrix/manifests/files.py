@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterable, Mapping
 
@@ -11,7 +12,7 @@ from toolmatrix.manifests.model import FileText, ManifestEnvironment, NotRead, P
 
 LARGEST = 1 << 20
 """Bytes of a file: lists of packages with all their hashes stay below."""
-# So many files may be named by one another.
+# So often files may be named by one another: one that two stages install from is read twice.
 _MOST = 50
 
 
@@ -96,18 +97,27 @@ class Files:
         self.at_hand = bool(path)
         self.instead = instead or {}
         self.opened: list[FileText] = []
+        self.named: list[str] = []
+
+    def within(self, folder: str) -> Files:
+        """The same files, named from another folder, which is named from this one."""
+        other = copy.copy(self)
+        other.folder = os.path.normpath(os.path.join(self.folder, folder))
+        return other
 
     def beside(self, name: str, of: str = "") -> FileText | None:
         """A file that another one names by a path in the root; None where there is none."""
         folder = os.path.dirname(of) if of else self.folder
         path = os.path.normpath(os.path.join(folder, name))
-        if not self.at_hand or os.path.isabs(name) or len(self.opened) >= _MOST:
+        if not self.at_hand or os.path.isabs(name) or len(self.named) >= _MOST:
             return None
+        self.named.append(path)
         # What is read is what lies in the project: no device, nothing outside it.
         if not (os.path.isfile(path) and is_inside(path, self.root)):
             return None
-        if any(file.path == path for file in self.opened):
-            return None
+        known = next((file for file in self.opened if file.path == path), None)
+        if known is not None:
+            return known
         try:
             text = self.instead.get(path)
             file = read_file(path) if text is None else FileText(path, text)

@@ -6,7 +6,7 @@ import os
 import re
 
 from toolmatrix.errors import ManifestError, Position
-from toolmatrix.manifests import dockerfile, files, pyproject, requirements
+from toolmatrix.manifests import containers, dockerfile, files, pyproject, requirements
 from toolmatrix.manifests.model import NotRead, bounded
 
 TYPE_CHECKING = False
@@ -23,9 +23,9 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), reader)
     for pattern, reader in (
         (r"(?:.*[._-])?(?:docker|container)file(?:[._-].*)?", dockerfile.read),
-        (r"\.?devcontainer\.json", dockerfile.read_devcontainer),
+        (r"\.?devcontainer\.json", containers.read_devcontainer),
         (r"pyproject\.toml", pyproject.read),
-        (r"(?:docker-)?compose(?:[._-].*)?\.ya?ml", dockerfile.read_compose),
+        (r"(?:docker-)?compose(?:[._-].*)?\.ya?ml", containers.read_compose),
         (
             r"(?:.*[._-])?(?:environment|env|conda)(?:[._-].*)?\.ya?ml",
             requirements.conda_environment,
@@ -41,7 +41,7 @@ _BY_CONTENT: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
     (re.compile(pattern, re.MULTILINE), reader)
     for pattern, reader in (
         (r"^\s*FROM\s+\S", dockerfile.read),
-        (r"^services\s*:", dockerfile.read_compose),
+        (r"^services\s*:", containers.read_compose),
         (r"^dependencies\s*:", requirements.conda_environment),
         (r"^\[(?:project|tool\.poetry|build-system)\]", pyproject.read),
     )

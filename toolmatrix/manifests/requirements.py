@@ -298,9 +298,14 @@ class _Lines:
         self.python = python
         self.indexes = PackageIndexes()
         self.texts: list[tuple[Traced, bool]] = []
+        self.visited: set[str] = set()
 
     def read(self, source: FileText, *, bounds: bool = False) -> None:
         """The requirements of a file and of those it names; options hold for all of them, wherever they are."""
+        # Files may name each other.
+        if source.path in self.visited:
+            return
+        self.visited.add(source.path)
         for line in _logical(source):
             text = line.strip()
             if text.text.startswith("-"):
