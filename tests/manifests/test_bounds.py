@@ -138,6 +138,25 @@ GROWING: dict[str, tuple[str, str, Callable[[int], str]]] = {
     "words": ("Dockerfile", "FROM a\nRUN ", "a{} \\\n".format),
     "services": ("compose.yaml", "services:\n", "  s{}: {{image: a}}\n".format),
     "names of conda": ("environment.yml", "dependencies:\n", "- p{}=1.0\n".format),
+    "builds": (
+        "compose.yaml",
+        "services:\n",
+        "  s{}: {{build: {{context: a, args: [A=1]}}}}\n".format,
+    ),
+    "names of a script": (
+        "setup.py",
+        "",
+        "a{0} = ['torch']\nsetup(install_requires=a{0})\n".format,
+    ),
+    "a list that grows": ("setup.py", "a = []\nsetup(x=a)\n", "a += ['a', f'{{a}}{}']\n".format),
+    "lists of lists": ("setup.py", "a = ['a']\n", "a = a + a # {}\n".format),
+    "calls of a function": (
+        "setup.py",
+        "def f(a): return " + "open('a.txt'), " * 200 + "\nsetup(install_requires=[",
+        "f({}),".format,
+    ),
+    "one long line": ("setup.py", "setup(install_requires=['é',", "'é{}',".format),
+    "lines of a configuration": ("setup.cfg", "[options]\ninstall_requires =\n", " a{}\n".format),
     "extras": ("pyproject.toml", "[project.optional-dependencies]\n", 'e{} = ["torch"]\n'.format),
 }
 
@@ -145,8 +164,9 @@ GROWING: dict[str, tuple[str, str, Callable[[int], str]]] = {
 @pytest.mark.parametrize("name", GROWING)
 def test_twice_the_input_takes_twice_the_calls(name: str) -> None:
     path, first, repeated = GROWING[name]
+    last = "])" if first.endswith(("[", ",")) else ""
     once, twice = (
-        _calls(path, first + "".join(map(repeated, range(number)))) for number in (200, 400)
+        _calls(path, first + "".join(map(repeated, range(number))) + last) for number in (200, 400)
     )
     assert twice < 2.5 * once
 

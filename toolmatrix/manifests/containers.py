@@ -152,7 +152,8 @@ def _composed(
 ) -> Iterator[Item]:
     """The service of compose files that a development container is; a later file changes what an earlier one has."""
     name = _plain(root.get("service").text(), "")
-    folder, service = "", {}
+    service: dict[str, tuple[Traced, Marked]] = {}
+    folder = ""
     for path in requirements.texts([paths, *paths.items()]):
         source = files.beside(path.text)
         if source is None:

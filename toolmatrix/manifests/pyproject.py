@@ -9,7 +9,7 @@ from typing import Any
 
 from toolmatrix import toml
 from toolmatrix.errors import ManifestError
-from toolmatrix.manifests import requirements
+from toolmatrix.manifests import requirements, setup_files
 from toolmatrix.manifests.files import Files
 from toolmatrix.manifests.model import (
     PIP,
@@ -77,14 +77,15 @@ def read(source: FileText, files: Files) -> ProjectManifest:
     Raises ManifestError.
     """
     body = toml.parse(source.text, source.path, ManifestError, "the file")
-    reader = _Project(source, body)
+    reader = _Project(source, files, body)
     environments = bounded(source.path, reader.environments())
     return files.manifest("pyproject", source, environments, reader.unread)
 
 
 class _Project:
-    def __init__(self, source: FileText, body: Mapping[str, Any]) -> None:
+    def __init__(self, source: FileText, files: Files, body: Mapping[str, Any]) -> None:
         self.texts = _Texts(source)
+        self.files = files
         self.body = body
         self.unread: list[NotRead] = []
         tool = _table(body, "tool")
@@ -118,7 +119,9 @@ class _Project:
         return indexes
 
     def environments(self) -> Iterator[ManifestEnvironment]:
+        dynamic = self.dynamic()
         base = [*self.python(), *self.project(), *self.of_poetry(self.poetry, "tool.poetry")]
+        base += dynamic.base
         bounds = [*self.bounds("constraint-dependencies"), *self.bounds("override-dependencies")]
         if base:
             yield ManifestEnvironment(name="", items=(*base, *bounds))
@@ -130,6 +133,7 @@ class _Project:
             for name in section:
                 self.texts.section(table)
                 groups[str(name)] = [*self.group(section, str(name))]
+        groups |= {name: items for name, items in dynamic.extras.items() if name not in groups}
         self.texts.section("dev-dependencies")
         groups.setdefault("dev", self.read_list(self.uv.get("dev-dependencies"), "dev"))
         for name, group in _table(self.poetry, "group").items():
@@ -139,6 +143,27 @@ class _Project:
         for name, items in groups.items():
             if items:
                 yield ManifestEnvironment(name=name, items=(*base, *items, *bounds))
+
+    def dynamic(self) -> setup_files.Requires:
+        """What the project leaves to what builds it: files of requirements, or the older files of setuptools."""
+        requires = setup_files.Requires(self.texts.source.path, self.files, self.unread)
+        self.texts.section("dynamic")
+        fields = map(str, _list(_table(self.body, "project").get("dynamic")))
+        places = [self.texts.of(field) for field in fields if field.endswith("dependencies")]
+        tool = _table(self.body, "tool")
+        table, hatch = _table(_table(tool, "setuptools"), "dynamic"), tool
+        for key in ("hatch", "metadata", "hooks", "requirements_txt"):
+            hatch = _table(hatch, key)
+        lists = {"": table.get("dependencies"), **_table(table, "optional-dependencies")}
+        lists |= {} if lists[""] else {"": {"file": hatch.get("files")}}
+        for extra, entry in lists.items() if places else ():
+            names = entry.get("file") if isinstance(entry, dict) else None
+            for name in [names] if isinstance(names, str) else map(str, _list(names)):
+                requires.read_file(name, self.texts.of(name), extra)
+        if places and not requires.count and not setup_files.read_beside(requires):
+            why = "what builds the project lists them"
+            self.unread.append(NotRead(text=places[0], why=why))
+        return requires
 
     def group(self, groups: Mapping[str, Any], name: str) -> Iterator[Item]:
         """An extra, or a group with those that it includes, each once (PEP 735)."""

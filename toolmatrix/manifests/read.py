@@ -6,7 +6,14 @@ import os
 import re
 
 from toolmatrix.errors import ManifestError, Position
-from toolmatrix.manifests import containers, dockerfile, files, pyproject, requirements
+from toolmatrix.manifests import (
+    containers,
+    dockerfile,
+    files,
+    pyproject,
+    requirements,
+    setup_files,
+)
 from toolmatrix.manifests.model import NotRead, bounded
 
 TYPE_CHECKING = False
@@ -25,6 +32,8 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
         (r"(?:.*[._-])?(?:docker|container)file(?:[._-].*)?", dockerfile.read),
         (r"\.?devcontainer\.json", containers.read_devcontainer),
         (r"pyproject\.toml", pyproject.read),
+        (r"setup\.py", setup_files.read_script),
+        (r"setup\.cfg", setup_files.read_configuration),
         (r"(?:docker-)?compose(?:[._-].*)?\.ya?ml", containers.read_compose),
         (
             r"(?:.*[._-])?(?:environment|env|conda)(?:[._-].*)?\.ya?ml",
@@ -47,8 +56,8 @@ _BY_CONTENT: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
     )
 )
 KINDS = (
-    "a Dockerfile, requirements.txt, environment.yml, compose.yaml, pyproject.toml or"
-    " devcontainer.json"
+    "a Dockerfile, requirements.txt, environment.yml, compose.yaml, pyproject.toml, setup.py,"
+    " setup.cfg or devcontainer.json"
 )
 """What can be judged, in words."""
 # Folders with what others wrote.
