@@ -157,6 +157,29 @@ GROWING: dict[str, tuple[str, str, Callable[[int], str]]] = {
     ),
     "one long line": ("setup.py", "setup(install_requires=['é',", "'é{}',".format),
     "lines of a configuration": ("setup.cfg", "[options]\ninstall_requires =\n", " a{}\n".format),
+    "locked packages": (
+        "uv.lock",
+        '[[package]]\nname = "a"\nsource = {virtual = "."}\ndependencies = [{name = "p0"}]\n',
+        '[[package]]\nname = "p{}"\nversion = "1"\nsource = {{url = "a"}}\ndependencies = [{{name = "p0"}}]\n'.format,
+    ),
+    "edges of a lock": (
+        "uv.lock",
+        '[[package]]\nname = "b"\n' * 2
+        + '[[package]]\nname = "a"\nsource = {virtual = "."}\ndependencies = [',
+        '{{name = "b", marker = "python_version < \'3.{0}\'"}}, '.format,
+    ),
+    "versions of a package": (
+        "poetry.lock",
+        "",
+        '[[package]]\nname = "a"\nversion = "{}"\n'.format,
+    ),
+    "packages of a lock": (
+        "conda-lock.yml",
+        "package:\n",
+        "- {{name: a{}, version: 1, platform: linux-64}}\n".format,
+    ),
+    "tables": ("pixi.toml", "[dependencies]\n", 'a{} = ">=1"\n'.format),
+    "features": ("pixi.toml", "", "[feature.a{0}.dependencies]\na{0} = '*'\n".format),
     "extras": ("pyproject.toml", "[project.optional-dependencies]\n", 'e{} = ["torch"]\n'.format),
 }
 
@@ -164,7 +187,13 @@ GROWING: dict[str, tuple[str, str, Callable[[int], str]]] = {
 @pytest.mark.parametrize("name", GROWING)
 def test_twice_the_input_takes_twice_the_calls(name: str) -> None:
     path, first, repeated = GROWING[name]
-    last = "])" if first.endswith(("[", ",")) else ""
+    last = (
+        "])"
+        if path.endswith("py") and first.endswith(("[", ","))
+        else "]"
+        if first.endswith("[")
+        else ""
+    )
     once, twice = (
         _calls(path, first + "".join(map(repeated, range(number))) + last) for number in (200, 400)
     )

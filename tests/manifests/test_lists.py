@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 
 from toolmatrix.errors import ManifestError
-from toolmatrix.manifests import files, pyproject, read, requirements
+from toolmatrix.manifests import files, read, requirements, toml_texts
 from toolmatrix.manifests.model import FileText
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def test_constraints_of_poetry_are_those_of_pep_440() -> None:
     ],
 )
 def test_a_caret_ends_where_poetry_says(said: str, within: str, beyond: str) -> None:
-    found = SpecifierSet(pyproject.caret(said))
+    found = SpecifierSet(toml_texts.caret(said))
     assert within in found
     assert beyond not in found
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 from collections.abc import Iterable, Mapping
 
 from toolmatrix import opener
 from toolmatrix.errors import ManifestError, Position
 from toolmatrix.manifests.model import FileText, ManifestEnvironment, NotRead, ProjectManifest
 
-LARGEST = 1 << 20
-"""Bytes of a file: lists of packages with all their hashes stay below."""
+LARGEST, LARGEST_LOCK = 1 << 20, 1 << 23
+"""Bytes of a file, and of a lock, which has the hashes of all files of its packages."""
+_LOCK = re.compile(r".*\.lock|pylock\..*toml|.*lock\.ya?ml", re.IGNORECASE)
 # So often files may be named by one another: one that two stages install from is read twice.
 _MOST = 50
 
@@ -43,7 +45,7 @@ def read_file(path: str, root: str = "") -> FileText:
         )
     try:
         with opener.open_file(path) as stream:
-            data = stream.read(LARGEST + 1)
+            data = stream.read(_largest(path) + 1)
     except (OSError, ValueError) as error:
         raise ManifestError(
             "the file cannot be read",
@@ -54,13 +56,17 @@ def read_file(path: str, root: str = "") -> FileText:
     return decode(data, path, root)
 
 
+def _largest(path: str) -> int:
+    return LARGEST_LOCK if _LOCK.fullmatch(os.path.basename(path)) else LARGEST
+
+
 def decode(data: bytes, path: str, root: str = "") -> FileText:
     """The text of a file. Raises ManifestError."""
-    if len(data) > LARGEST:
+    if len(data) > _largest(path):
         raise ManifestError(
             "the file is too large",
             where=Position(path),
-            expected=f"at most {LARGEST >> 20} MiB",
+            expected=f"at most {_largest(path) >> 20} MiB",
             found="more",
         )
     try:

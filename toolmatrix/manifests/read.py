@@ -7,9 +7,12 @@ import re
 
 from toolmatrix.errors import ManifestError, Position
 from toolmatrix.manifests import (
+    conda_locks,
     containers,
     dockerfile,
+    environments,
     files,
+    locks,
     pyproject,
     requirements,
     setup_files,
@@ -32,6 +35,16 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
         (r"(?:.*[._-])?(?:docker|container)file(?:[._-].*)?", dockerfile.read),
         (r"\.?devcontainer\.json", containers.read_devcontainer),
         (r"pyproject\.toml", pyproject.read),
+        (r"uv\.lock", locks.read_uv),
+        (r"poetry\.lock", locks.read_poetry),
+        (r"pdm\.lock", locks.read_pdm),
+        (r"pylock\.(?:[^.]+\.)?toml", locks.read_pylock),
+        (r"Pipfile\.lock", locks.read_pipenv),
+        (r"Pipfile", environments.read_pipfile),
+        (r"pixi\.toml", environments.read_pixi),
+        (r"pixi\.lock", conda_locks.read_pixi),
+        (r"(?:.*[._-])?conda-lock\.ya?ml", conda_locks.read_conda_lock),
+        (r"conda-.*\.lock", conda_locks.read_explicit),
         (r"setup\.py", setup_files.read_script),
         (r"setup\.cfg", setup_files.read_configuration),
         (r"(?:docker-)?compose(?:[._-].*)?\.ya?ml", containers.read_compose),
@@ -49,6 +62,7 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
 _BY_CONTENT: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
     (re.compile(pattern, re.MULTILINE), reader)
     for pattern, reader in (
+        (r"^@EXPLICIT\s*$", conda_locks.read_explicit),
         (r"^\s*FROM\s+\S", dockerfile.read),
         (r"^services\s*:", containers.read_compose),
         (r"^dependencies\s*:", requirements.conda_environment),
@@ -57,7 +71,7 @@ _BY_CONTENT: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
 )
 KINDS = (
     "a Dockerfile, requirements.txt, environment.yml, compose.yaml, pyproject.toml, setup.py,"
-    " setup.cfg or devcontainer.json"
+    " setup.cfg, devcontainer.json, Pipfile, pixi.toml or a lock file"
 )
 """What can be judged, in words."""
 # Folders with what others wrote.
@@ -83,11 +97,11 @@ def manifest(source: FileText, instead: Mapping[str, str] | None = None) -> Proj
             help="use the file name that its tool expects",
         )
     manifest = reader(source, files.Files(source.path, instead, source.root))
-    environments = bounded(source.path, manifest.environments)
+    accepted = bounded(source.path, manifest.environments)
     unread = (
         NotRead(text=text, why=why) for file in manifest.sources for text, why in file.too_long
     )
-    return manifest.replace(environments=environments, unread=(*manifest.unread, *unread))
+    return manifest.replace(environments=accepted, unread=(*manifest.unread, *unread))
 
 
 def below(folder: str) -> Iterator[str]:
