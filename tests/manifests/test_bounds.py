@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -180,8 +181,54 @@ GROWING: dict[str, tuple[str, str, Callable[[int], str]]] = {
     ),
     "tables": ("pixi.toml", "[dependencies]\n", 'a{} = ">=1"\n'.format),
     "features": ("pixi.toml", "", "[feature.a{0}.dependencies]\na{0} = '*'\n".format),
+    "blocks": ("README.md", "", "```\npip install a{0}\n```\n".format),
+    "lines of a block": ("README.md", "```\n", "$ pip install a{} \\\n".format),
+    "functions": ("install.sh", "", "f{} () {{\npip install a\n}}\n".format),
+    "recipes": ("Makefile", "", "A{0} = $(A)\na{0}: b\n\tpip install $(A{0}) $$a\n".format),
+    "steps": (
+        ".github/workflows/a.yml",
+        "jobs:\n a:\n  steps:\n",
+        "  - run: 'pip install a{} ${{{{ a }}}}'\n".format,
+    ),
+    "values of a matrix": (
+        ".github/workflows/a.yml",
+        "jobs:\n a:\n  steps: [{run: pip install a}]\n  strategy:\n   matrix:\n    include:\n",
+        "    - {{a: {}}}\n".format,
+    ),
+    "jobs": (".gitlab-ci.yml", ".b: {script: pip install b}\n", "a{}: {{extends: .b}}\n".format),
+    "commands": ("cog.yaml", "build:\n run:\n", " - pip install a{}\n".format),
     "extras": ("pyproject.toml", "[project.optional-dependencies]\n", 'e{} = ["torch"]\n'.format),
 }
+
+
+# Blanks and brackets without an end, which a pattern may try in every way.
+LONG = {
+    "prompts": ("README.md", "```\n" + "(" * 30_000 + " " * 30_000),
+    "a function": ("install.sh", "f ()" + " " * 30_000 + "x"),
+    "a target": ("Makefile", "a" + " " * 30_000 + "b\n" + "a " * 15_000),
+    "an expression": (
+        ".github/workflows/a.yml",
+        "jobs: {a: {steps: [{run: '" + "${{ " * 100_000 + " " * 100_000 + "'}]}}",
+    ),
+    "a name": ("uv.lock", f'[[package]]\nname = "{"a" * 900_000}"\nversion = "1"\n'),
+    "a marker": (
+        "uv.lock",
+        '[[package]]\nname = "a"\nsource = {virtual = "."}\ndependencies = [{name = "a", marker = "'
+        + "extra " * 100_000
+        + '"}]',
+    ),
+    "a bracket": ("setup.py", "setup(install_requires=" + "(" * 150 + ")" * 150 + ")"),
+    "a sum": ("setup.py", "a = 'a'" + " + 'a'" * 900 + "\nsetup(name=a)"),
+    "a value": ("setup.cfg", "[options]\ninstall_requires" + " " * 30_000 + "x"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_long_text_is_read_at_once(name: str) -> None:
+    path, text = LONG[name]
+    before = time.process_time()
+    assert not read.manifest(FileText(path, text)).environments
+    assert time.process_time() - before < 2
 
 
 @pytest.mark.parametrize("name", GROWING)

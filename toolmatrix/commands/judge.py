@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 def judge(paths: Path | Iterable[Path], *, edit: bool = True, matrix: Matrix = None) -> Report:
     """Check a Dockerfile or another project file against the facts.
 
-    Other files are requirements, an environment of conda, a compose file, a project and a devcontainer; a folder stands
-    for all such files below it. Without `edit` no way out is looked for, which takes longest. Raises ManifestError for
+    Other files are requirements, environments of conda, projects, lock files, compose files, pipelines and scripts; a
+    folder stands for all such files below it. Without `edit` no way out is looked for, which takes longest. Raises ManifestError for
     a file that cannot be read, NothingMatched for a folder without any.
     """
     manifests = [*_files(path_list(paths))]
@@ -66,7 +66,9 @@ def judge(paths: Path | Iterable[Path], *, edit: bool = True, matrix: Matrix = N
         for done, (path, folder) in enumerate(manifests):
             progress.at(done, len(manifests))
             verdicts.append(_judge_file(index, path, folder, edit=edit))
-    report = ManifestReport(index, verdicts)
+    # Most workflows, scripts and READMEs below a folder install nothing.
+    asking = [file for file in verdicts if file.asks]
+    report = ManifestReport(index, asking or verdicts)
     return Report(
         words=report.text,
         document=report.document,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from toolmatrix.manifests import dockerfile, installers, names, requirements
 from toolmatrix.manifests.files import Files
+from toolmatrix.manifests.installers import Word
 from toolmatrix.manifests.model import (
     IMAGE,
     PLATFORM,
@@ -53,9 +54,11 @@ def _service(fields: Fields, files: Files, unread: list[NotRead]) -> Iterator[It
             yield from installers.variable(variable, installers.expand(content, {}), unread)
 
 
-def image(text: Traced | None, unread: list[NotRead]) -> Iterator[Item]:
-    """An image that a file names, with its variables by their defaults."""
-    word = installers.expand(text, {}) if text else None
+def image(
+    text: Traced | None, unread: list[NotRead], variables: Mapping[str, Word] | None = None
+) -> Iterator[Item]:
+    """An image that a file names, with its variables by their values or defaults."""
+    word = installers.expand(text, variables or {}) if text else None
     if word and word.unread:
         unread.append(NotRead(text=word.text, why=f"{word.unread} is unknown"))
     elif word:
@@ -143,7 +146,9 @@ def _items(root: Marked, files: Files, unread: list[NotRead]) -> Iterator[Item]:
     opened = files.within("../" * deep or ".")
     for key in _COMMANDS:
         script = root.get(key)
-        for text in requirements.texts([script, *(one for _, one in script.fields().values())]):
+        for text in requirements.texts(
+            [script, *(command for _, command in script.fields().values())]
+        ):
             yield from installers.installed([*installers.commands(text, {})], opened, unread)
 
 

@@ -88,8 +88,8 @@ def _specifier(kind: str, version: str) -> str:
 def read_pipfile(source: FileText, files: Files) -> ProjectManifest:
     """A `Pipfile`: its packages, and those for development with them. Raises ManifestError."""
     reader = _Packages(source)
-    own = [str(one.get("url", "")) for one in tables(reader.body.get("source"))]
-    names = [str(one.get("name")) for one in tables(reader.body.get("source"))]
+    own = [str(origin.get("url", "")) for origin in tables(reader.body.get("source"))]
+    names = [str(origin.get("name")) for origin in tables(reader.body.get("source"))]
     # The first source takes the place of the default index.
     reader.indexes = {**dict(zip(names, own, strict=True)), names[0]: ""} if names else {}
     requires = reader.table("requires")
@@ -123,7 +123,8 @@ def read_pixi(source: FileText, files: Files) -> ProjectManifest:
         source.path,
         (
             ManifestEnvironment(
-                name=name, items=tuple(item for one in own for item in features.get(one, ()))
+                name=name,
+                items=tuple(item for feature in own for item in features.get(feature, ())),
             )
             for name, own in wanted.items()
         ),

@@ -111,6 +111,12 @@ class Files:
         other.folder = os.path.normpath(os.path.join(self.folder, folder))
         return other
 
+    def out_of_reach(self) -> Files:
+        """None of them: what is named is beside something else."""
+        other = copy.copy(self)
+        other.at_hand = False
+        return other
+
     def beside(self, name: str, of: str = "") -> FileText | None:
         """A file that another one names by a path in the root; None where there is none."""
         folder = os.path.dirname(of) if of else self.folder

@@ -1,4 +1,4 @@
-"""Lock files of uv, Poetry, PDM, Pipenv and PEP 751: exact versions with their places, by environment.
+"""Lock files of uv, Poetry, PDM, Pipenv and PEP 751: exact versions, with their positions, by environment.
 
 A lock is for several Pythons and platforms at once. It is read for Linux on x86, as markers of requirements are, and
 where it forks by Python each fork is an environment of its own. A package whose marker does not decide it is left out.
@@ -91,7 +91,7 @@ def forks(requires: str, markers: Iterable[str]) -> list[Fork]:
     ]
 
 
-class LockedPackage(Value):
+class ForkedPackage(Value):
     """A package of a lock, and the markers by the groups that it is in; `item` is None for the project itself."""
 
     name: str
@@ -101,7 +101,7 @@ class LockedPackage(Value):
     markers: Mapping[str, str]
 
 
-class Lock:
+class LockReader:
     """A lock file that is read, and what is not read of it."""
 
     def __init__(self, source: FileText, requires: str, indexes: Iterable[str] = ()) -> None:
@@ -129,12 +129,12 @@ class Lock:
         address: str = "",
         index: str = "",
         markers: Table | None = None,
-    ) -> LockedPackage:
+    ) -> ForkedPackage:
         """A package that comes from an address or an index."""
         name, version = str(entry.get("name", "")), str(entry.get("version", ""))
         at = self.place(number)
         alone = bool(index) and index != self.usual
-        wheel = next((str(one.get("url", "")) for one in tables(entry.get("wheels"))), "")
+        wheel = next((str(file.get("url", "")) for file in tables(entry.get("wheels"))), "")
         if "+" in version and not index:
             address = address or wheel or _NO_INDEX
         text = self.text(f"{name}=={version}", at)
@@ -147,11 +147,11 @@ class Lock:
             alone=alone,
         )
         by_group = {group: str(marker) for group, marker in (markers or {}).items()}
-        return LockedPackage(
+        return ForkedPackage(
             name=name, version=version, at=at, item=item if version else None, markers=by_group
         )
 
-    def leave(self, package: LockedPackage, why: str) -> None:
+    def leave(self, package: ForkedPackage, why: str) -> None:
         """Report a package as not read."""
         self.unread.append(NotRead(text=self.text(package.name, package.at), why=why))
 
@@ -169,13 +169,15 @@ class Lock:
         return [Item(kind=PYTHON, name="python", specifier=fork.specifier, text=text, version=text)]
 
     def environments(
-        self, packages: Sequence[LockedPackage], main: str
+        self, packages: Sequence[ForkedPackage], main: str
     ) -> Iterator[ManifestEnvironment]:
         """What the packages of the main group are, and those of each other group with them, for each fork."""
         counts = Counter(package.name for package in packages)
         several = [package for package in packages if counts[package.name] > 1]
         groups = dict.fromkeys(group for package in packages for group in package.markers)
-        ranges = forks(self.requires, (mark for one in several for mark in one.markers.values()))
+        ranges = forks(
+            self.requires, (mark for package in several for mark in package.markers.values())
+        )
         for group in (main, *(name for name in groups if name != main)):
             for fork in ranges:
                 wanted = {main, group}
@@ -197,10 +199,10 @@ class Lock:
                 yield self.environment(name, fork, chosen)
 
     def environment(
-        self, name: str, fork: Fork, packages: Iterable[LockedPackage]
+        self, name: str, fork: Fork, packages: Iterable[ForkedPackage]
     ) -> ManifestEnvironment:
         """An environment with some packages, but for those of which several versions are left."""
-        unique: dict[str, LockedPackage | None] = {}
+        unique: dict[str, ForkedPackage | None] = {}
         for package in packages:
             other = unique.setdefault(package.name, package)
             if other is not None and other.version != package.version:
@@ -235,15 +237,15 @@ def parse(source: FileText) -> Table:
 
 
 def _texts(value: object) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list) else []
+    return [str(text) for text in value] if isinstance(value, list) else []
 
 
 def read_pylock(source: FileText, files: Files) -> ProjectManifest:
     """A `pylock.toml` (PEP 751)."""
     body = parse(source)
     entries = tables(body.get("packages"))
-    lock = Lock(
-        source, str(body.get("requires-python", "")), (str(one.get("index")) for one in entries)
+    lock = LockReader(
+        source, str(body.get("requires-python", "")), (str(entry.get("index")) for entry in entries)
     )
     packages = [
         lock.package(
@@ -258,8 +260,8 @@ def read_pylock(source: FileText, files: Files) -> ProjectManifest:
 def read_poetry(source: FileText, files: Files) -> ProjectManifest:
     """A `poetry.lock`: packages by their groups, but for those that extras alone bring."""
     body = parse(source)
-    lock = Lock(source, caret(str(table(body.get("metadata")).get("python-versions", ""))))
-    packages = []
+    lock = LockReader(source, caret(str(table(body.get("metadata")).get("python-versions", ""))))
+    packages: list[ForkedPackage] = []
     for number, entry in enumerate(tables(body.get("package"))):
         origin = table(entry.get("source"))
         kind, address = origin.get("type", "legacy"), str(origin.get("url", ""))
@@ -288,7 +290,7 @@ def read_pdm(source: FileText, files: Files) -> ProjectManifest:
     """A `pdm.lock`: packages by their groups."""
     body = parse(source)
     targets = tables(table(body.get("metadata")).get("targets"))
-    lock = Lock(source, str(targets[0].get("requires_python", "")) if targets else "")
+    lock = LockReader(source, str(targets[0].get("requires_python", "")) if targets else "")
     packages = [
         lock.package(
             number,
@@ -313,14 +315,16 @@ def read_pipenv(source: FileText, files: Files) -> ProjectManifest:
         where = Position(source.path, line) if line else Position(source.path)
         raise ManifestError("the file is not JSON", where=where, expected="JSON") from None
     meta = table(body.get("_meta"))
-    sources = {str(one.get("name")): str(one.get("url", "")) for one in tables(meta.get("sources"))}
+    sources = {
+        str(entry.get("name")): str(entry.get("url", "")) for entry in tables(meta.get("sources"))
+    }
     requires = table(meta.get("requires"))
     python = str(requires.get("python_version", requires.get("python_full_version", "")))
-    lock = Lock(source, f"=={python}" if python else "", sources.values())
+    lock = LockReader(source, f"=={python}" if python else "", sources.values())
     places: dict[str, list[int]] = {}
     for match in _KEY.finditer(source.text):
         places.setdefault(match[1], []).append(match.start(1))
-    packages = []
+    packages: list[ForkedPackage] = []
     for group in ("default", "develop"):
         for name, entry in table(body.get(group)).items():
             fields = table(entry)
@@ -340,23 +344,25 @@ def read_uv(source: FileText, files: Files) -> ProjectManifest:
     body = parse(source)
     entries = tables(body.get("package"))
     sources = [table(entry.get("source")) for entry in entries]
-    lock = Lock(
-        source, str(body.get("requires-python", "")), (str(one.get("registry")) for one in sources)
+    lock = LockReader(
+        source,
+        str(body.get("requires-python", "")),
+        (str(origin.get("registry")) for origin in sources),
     )
     return lock.manifest("uv.lock", files, _UvLock(lock, body, entries, sources).environments())
 
 
 class _UvLock:
     def __init__(
-        self, lock: Lock, body: Table, entries: Sequence[Table], sources: Sequence[Table]
+        self, lock: LockReader, body: Table, entries: Sequence[Table], sources: Sequence[Table]
     ) -> None:
         self.lock = lock
         self.entries = entries
         self.by_key: dict[tuple[str, str, str], list[int]] = {}
         manifest = table(body.get("manifest"))
-        overridden = {str(one.get("name")) for one in tables(manifest.get("overrides"))}
+        overridden = {str(entry.get("name")) for entry in tables(manifest.get("overrides"))}
         members = set(_texts(manifest.get("members")))
-        self.packages: list[LockedPackage] = []
+        self.packages: list[ForkedPackage] = []
         self.roots: list[int] = []
         for number, (entry, origin) in enumerate(zip(entries, sources, strict=True)):
             package = lock.package(
@@ -381,7 +387,7 @@ class _UvLock:
     def environments(self) -> Iterator[ManifestEnvironment]:
         lock = self.lock
         if self.supported and not any(
-            fork.decides(one) is not False for fork in self.forks for one in self.supported
+            fork.decides(marker) is not False for fork in self.forks for marker in self.supported
         ):
             lock.unread.append(
                 NotRead(text=lock.text(self.supported[0], 0), why="it is not for Linux on x86")
@@ -407,7 +413,7 @@ class _UvLock:
         own = self.packages[root].name if len(self.roots) > 1 else ""
         return " ".join(filter(None, (own, name)))
 
-    def needed(self, root: int, kind: str, group: str, fork: Fork) -> list[LockedPackage]:
+    def needed(self, root: int, kind: str, group: str, fork: Fork) -> list[ForkedPackage]:
         """The packages that a project, with an extra or a group of it, leads to."""
         package = self.packages[root]
         word = "group" if kind == "dev-dependencies" else "extra"
@@ -415,7 +421,7 @@ class _UvLock:
         entry = self.entries[root]
         left = [*tables(entry.get("dependencies")), *tables(table(entry.get(kind)).get(group))]
         visited: set[tuple[int, str]] = set()
-        chosen: dict[int, LockedPackage] = {}
+        chosen: dict[int, ForkedPackage] = {}
         while left:
             edge = left.pop()
             number = self.target(edge, fork, active)

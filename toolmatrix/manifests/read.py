@@ -13,8 +13,10 @@ from toolmatrix.manifests import (
     environments,
     files,
     locks,
+    pipelines,
     pyproject,
     requirements,
+    scripts,
     setup_files,
 )
 from toolmatrix.manifests.model import NotRead, bounded
@@ -28,6 +30,14 @@ if TYPE_CHECKING:
 
     Reader = Callable[[FileText, Files], ProjectManifest]
 
+# By the folders of a file and its name, which say more than the name alone.
+_BY_PATH: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
+    (re.compile(rf"(?:.*/)?{pattern}", re.IGNORECASE), reader)
+    for pattern, reader in (
+        (r"\.github/workflows/[^/]+\.ya?ml", pipelines.read_workflow),
+        (r"req(?:uirement)?s/[^/]+\.(?:txt|in)", requirements.requirements_file),
+    )
+)
 # By the name of a file, the first that fits.
 _BY_NAME: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), reader)
@@ -45,6 +55,14 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
         (r"pixi\.lock", conda_locks.read_pixi),
         (r"(?:.*[._-])?conda-lock\.ya?ml", conda_locks.read_conda_lock),
         (r"conda-.*\.lock", conda_locks.read_explicit),
+        (r"cog\.ya?ml", pipelines.read_cog),
+        (r"\.gitlab-ci(?:[._-].*)?\.ya?ml", pipelines.read_gitlab),
+        (r"(?:GNU)?makefile", scripts.read_makefile),
+        (r"(?:.*[._-])?(?:install|setup)(?:[._-].*)?\.sh", scripts.read_script),
+        (
+            r"(?:readme|install|installation|setup|quickstart|getting[._-]started)(?:[._-].*)?\.(?:md|markdown)",
+            scripts.read_markdown,
+        ),
         (r"setup\.py", setup_files.read_script),
         (r"setup\.cfg", setup_files.read_configuration),
         (r"(?:docker-)?compose(?:[._-].*)?\.ya?ml", containers.read_compose),
@@ -70,24 +88,36 @@ _BY_CONTENT: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
     )
 )
 KINDS = (
-    "a Dockerfile, requirements.txt, environment.yml, compose.yaml, pyproject.toml, setup.py,"
-    " setup.cfg, devcontainer.json, Pipfile, pixi.toml or a lock file"
+    "a Dockerfile, requirements.txt, environment.yml, pyproject.toml, setup.py, a lock file, compose.yaml,"
+    " devcontainer.json, cog.yaml, a CI pipeline, a Makefile, a shell script or a README"
 )
 """What can be judged, in words."""
-# Folders with what others wrote.
+_BY_ENDING: Mapping[str, Reader] = {
+    ".txt": requirements.requirements_file,
+    ".sh": scripts.read_script,
+}
+# Hidden folders with files of the project, and folders with what others wrote.
+_HIDDEN = frozenset((".devcontainer", ".github"))
 _FOREIGN = frozenset(("node_modules", "site-packages", "__pycache__", "venv", ".venv"))
+
+
+def _named(path: str) -> Reader | None:
+    """The reader of a file that its path tells."""
+    name = os.path.basename(path)
+    whole = os.path.abspath(path).replace(os.sep, "/")
+    by_path = (reader for pattern, reader in _BY_PATH if pattern.fullmatch(whole))
+    by_name = (reader for pattern, reader in _BY_NAME if pattern.fullmatch(name))
+    return next(by_path, None) or next(by_name, None)
 
 
 def manifest(source: FileText, instead: Mapping[str, str] | None = None) -> ProjectManifest:
     """Read one file, and what it names beside it: `instead` of what lies there by path. Raises ManifestError."""
     name = os.path.basename(source.path)
-    reader = next((candidate for pattern, candidate in _BY_NAME if pattern.fullmatch(name)), None)
-    reader = reader or next(
+    reader = _named(source.path) or next(
         (candidate for words, candidate in _BY_CONTENT if words.search(source.text)), None
     )
-    # Lists of packages are called many names.
-    if reader is None and name.endswith(".txt"):
-        reader = requirements.requirements_file
+    # Lists of packages are called many names, and so are scripts.
+    reader = reader or _BY_ENDING.get(os.path.splitext(name)[1])
     if reader is None:
         raise ManifestError(
             "unknown kind of file",
@@ -110,8 +140,9 @@ def below(folder: str) -> Iterator[str]:
         folders[:] = sorted(
             name
             for name in folders
-            if name not in _FOREIGN and (not name.startswith(".") or name == ".devcontainer")
+            if name not in _FOREIGN and (not name.startswith(".") or name in _HIDDEN)
         )
         for name in sorted(names):
-            if any(pattern.fullmatch(name) for pattern, _ in _BY_NAME):
-                yield os.path.join(directory, name)
+            path = os.path.join(directory, name)
+            if _named(path):
+                yield path

@@ -42,6 +42,7 @@ _NAME = re.compile(r"[A-Za-z][\w.-]*")
 _NO_PACKAGES = frozenset(("git", "http", "https"))
 _CONDITION = "a condition decides whether it is required"
 _COPIES = frozenset(("list", "set", "sorted", "tuple", "str", "dict"))
+_SIGN = re.compile("[=:]")
 _ADDS = frozenset(("append", "extend", "update"))
 _SPLITS = frozenset(("split", "splitlines"))
 
@@ -139,9 +140,11 @@ def of_configuration(source: FileText, requires: Requires) -> None:
             values[section, key].append(text)
         elif match := re.match(r"\[([^\]]*)\]", text.text):
             section, key = match[1].strip().replace(" ", ""), ""
-        elif match := re.match(r"([^=:]+?)\s*[=:]\s*(.*)$", text.text):
-            key = match[1].replace("-", "_").lower() if section == "options" else match[1]
-            values[section, key] = [text.group(match, 2)] if match[2] else []
+        elif sign := _SIGN.search(text.text):
+            key = text.text[: sign.start()].strip()
+            key = key.replace("-", "_").lower() if section == "options" else key
+            value = text[sign.end() :].strip()
+            values[section, key] = [value] if value else []
     for (section, key), lines in values.items():
         extra = key if section == "options.extras_require" else ""
         if (section, key) == ("options", "python_requires") and lines:
@@ -257,12 +260,14 @@ class _Script:
                 if isinstance(table, dict) and isinstance(key, Traced):
                     table[key.text] = value
 
-    def extend(self, target: ast.expr, node: ast.expr, *, unsure: bool, one: bool = False) -> None:
+    def extend(
+        self, target: ast.expr, node: ast.expr, *, unsure: bool, single: bool = False
+    ) -> None:
         """Add to a list or a table that a name has."""
         known = self.value(target)
         value = self.unfollowed(node, _CONDITION) if unsure else self.value(node)
         if isinstance(known, list) and self.source.visit(1):
-            if one or not isinstance(value, list):
+            if single or not isinstance(value, list):
                 known.append(value)
             elif self.source.visit(len(value)):
                 known += list(value)
@@ -275,8 +280,8 @@ class _Script:
         if _is_setup(node):
             self.setup(node, unsure=unsure)
         elif isinstance(node.func, ast.Attribute) and node.args and node.func.attr in _ADDS:
-            one = node.func.attr == "append"
-            self.extend(node.func.value, node.args[0], unsure=unsure, one=one)
+            single = node.func.attr == "append"
+            self.extend(node.func.value, node.args[0], unsure=unsure, single=single)
 
     def setup(self, node: ast.Call, *, unsure: bool) -> None:
         """The arguments of the call that makes the project."""
@@ -338,13 +343,15 @@ class _Script:
         if isinstance(node, ast.Name):
             return self.values[node.id] if node.id in self.values else self.unfollowed(node)
         if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-            return list(chain.from_iterable(self.elements(one, deep) for one in node.elts))
+            return list(chain.from_iterable(self.elements(child, deep) for child in node.elts))
         if isinstance(node, ast.Dict):
             return self.table(node, deep)
         if isinstance(node, ast.JoinedStr):
             parts = [
-                self.value(one.value if isinstance(one, ast.FormattedValue) else one, deep + 1)
-                for one in node.values
+                self.value(
+                    child.value if isinstance(child, ast.FormattedValue) else child, deep + 1
+                )
+                for child in node.values
             ]
             return self.text(node, parts)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
@@ -423,10 +430,10 @@ class _Script:
         generator = node.generators[0]
         values = self.value(generator.iter, deep + 1)
         names = (
-            one.value
+            child.value
             for test in generator.ifs
-            for one in ast.walk(test)
-            if isinstance(one, ast.Constant)
+            for child in ast.walk(test)
+            if isinstance(child, ast.Constant)
         )
         filtered = any(
             isinstance(name, str) and _NAME.fullmatch(name) and name not in _NO_PACKAGES
@@ -452,7 +459,9 @@ class _Script:
 
     def by_name(self, node: ast.DictComp) -> object:
         """A table of requirements by the names of their packages, as projects make it of a list."""
-        lists = (self.values.get(one.id) for one in ast.walk(node) if isinstance(one, ast.Name))
+        lists = (
+            self.values.get(child.id) for child in ast.walk(node) if isinstance(child, ast.Name)
+        )
         for values in lists:
             if isinstance(values, list) and self.source.visit(len(values)):
                 texts = [value for value in values if isinstance(value, Traced)]
@@ -472,7 +481,9 @@ class _Script:
             if isinstance(of, (Traced, list, dict)) and method in ("strip", "copy", "values"):
                 return list(of.values()) if isinstance(of, dict) and method == "values" else of
         if name == "dict" and not node.args:
-            pairs = [(one.arg, self.value(one.value, deep + 1)) for one in node.keywords]
+            pairs = [
+                (keyword.arg, self.value(keyword.value, deep + 1)) for keyword in node.keywords
+            ]
             return {key: value for key, value in pairs if key}
         if name in _COPIES and len(node.args) == 1:
             value = self.value(node.args[0], deep + 1)
@@ -507,17 +518,17 @@ class _Script:
 
     def paths(self, node: ast.Call, name: str) -> list[str]:
         """The names of files that a call has among its arguments, and those that its function names."""
-        paths = [self.path(one, {}) for one in islice(ast.walk(node), _MOST_WALKED)]
+        paths = [self.path(child, {}) for child in islice(ast.walk(node), _MOST_WALKED)]
         function = self.functions.get(name)
         if function is not None:
             if name not in self.naming:
-                nodes = (one for one in ast.walk(function) if isinstance(one, _NAMING))
+                nodes = (child for child in ast.walk(function) if isinstance(child, _NAMING))
                 self.naming[name] = [*islice(nodes, _MOST_WALKED)]
             parameters, defaults = function.args.args[:_MOST_NAMED], function.args.defaults
             usual = zip(reversed(function.args.args), reversed(defaults), strict=False)
             pairs = [*islice(usual, _MOST_NAMED), *zip(parameters, node.args, strict=False)]
             names = {parameter.arg: self.path(value, {}) for parameter, value in pairs}
-            paths += [self.path(one, names) for one in self.naming[name]]
+            paths += [self.path(child, names) for child in self.naming[name]]
         return [*dict.fromkeys(path for path in paths if _LIST.fullmatch(path))][:_MOST_NAMED]
 
     def path(self, node: ast.AST, names: Mapping[str, str], deep: int = 0) -> str:

@@ -61,7 +61,7 @@ def table(value: object) -> Mapping[str, Any]:
 
 def tables(value: object) -> list[Mapping[str, Any]]:
     """The tables of a list."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def caret(version: str) -> str:
