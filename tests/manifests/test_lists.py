@@ -353,6 +353,18 @@ NAMES = (
     "compose.yaml",
     "pyproject.toml",
     "devcontainer.json",
+    "setup.cfg",
+    "uv.lock",
+    "poetry.lock",
+    "Pipfile",
+    "pixi.toml",
+    "conda-lock.yml",
+    "cog.yaml",
+    ".gitlab-ci.yml",
+    ".github/workflows/a.yml",
+    "Makefile",
+    "install.sh",
+    "README.md",
 )
 PIECES = st.sampled_from(
     [
@@ -386,6 +398,15 @@ PIECES = st.sampled_from(
         "<<: ",
         "\\",
         "\t",
+        "script: ",
+        "jobs:",
+        "run: |",
+        "${{ matrix.x }}",
+        "[[package]]",
+        "name = 'a'",
+        "```",
+        "a:",
+        "$(A)",
         "é",
     ]
 )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 BESIDE = {
     "requirements.txt": "numpy<2\ntorch\n",
     "sub/requirements.txt": "scipy\n",
+    "environment.yml": "dependencies: [pytorch=1.12, pip: [torchvision]]\n",
     "requirements/gpu.txt": "onnxruntime-gpu==1.16.0\n",
 }
 CONDITION = "a condition decides whether it is installed"
@@ -32,14 +33,24 @@ cd x
 conda create -n x python=3.8
 pip install torch==1.12.1+cu113 --extra-index-url {TORCH}/cu113  # the card's
 pip install -r requirements.txt
+python -m venv y && pip install jax
+```
+```
+conda env create -f environment.yml -n y
+pip install pandas
+conda env update --file=none.yml
 ```
 ```python
 pip install jax
 ```
 Then `pip install pandas`.
 """,
-        {"line 5": ["python==3.8.* 5", "torch==1.12.1+cu113 6", "numpy<2 1", "torch 2"]},
-        [],
+        {
+            "line 5": ["python==3.8.* 5", "torch==1.12.1+cu113 6", "numpy<2 1", "torch 2"],
+            "line 8": ["jax 8"],
+            "line 1": ["pytorch==1.12.* 1", "torchvision 1", "pandas 12"],
+        },
+        ["none.yml: not a file of the project"],
     ),
     # Alternatives of one block, and of several.
     "alternatives of a README": (
@@ -93,14 +104,22 @@ install_cpu() {
     pip install torch==2.0.0
     pip install numpy
 }
-function none { echo; }
+function none { pip install none; }
+  inner() {
+    echo
+  }
+cat <<'EOF' > other.sh
+pip install other
+EOF
 if [ "$1" = gpu ]; then
     pip install xformers
 fi
 cd sub && pip install -r requirements.txt
 pip install torch==${TORCH}
+conda create -n other python=3.11
+pip install pandas
 """,
-        {"": ["scipy 1", "torch==2.1.0 13"]},
+        {"line 1": ["scipy 1", "torch==2.1.0 19"], "line 20": ["python==3.11.* 20", "pandas 21"]},
         ["install_cpu() {: whether this function is called is not known", f"xformers: {CONDITION}"],
     ),
     "a Makefile": (
@@ -112,7 +131,7 @@ export INDEX = https://download.pytorch.org/whl/cu118
 .PHONY: install
 install: requirements.txt
 \t@$(PYTHON) -m pip install torch==$(TORCH) \\
-\t\t--index-url $(INDEX)
+\t--index-url $(INDEX)
 \t-pip install "numpy<$${N:-2}" $@
 gpu:: ; pip install jax
 gpu:

@@ -57,8 +57,8 @@ def judge(paths: Path | Iterable[Path], *, edit: bool = True, matrix: Matrix = N
     """Check a Dockerfile or another project file against the facts.
 
     Other files are requirements, environments of conda, projects, lock files, compose files, pipelines and scripts; a
-    folder stands for all such files below it. Without `edit` no way out is looked for, which takes longest. Raises ManifestError for
-    a file that cannot be read, NothingMatched for a folder without any.
+    folder stands for all such files below it. Without `edit` no way out is looked for, which takes longest. Raises
+    ManifestError for a file that cannot be read, NothingMatched for a folder without any.
     """
     manifests = [*_files(path_list(paths))]
     index, verdicts = open_matrix(matrix).index, []

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 
-from toolmatrix.manifests import installers, names
+from toolmatrix.manifests import installers, names, requirements
 from toolmatrix.manifests.files import Files
 from toolmatrix.manifests.installers import ShellCommand, Word
 from toolmatrix.manifests.model import (
@@ -23,7 +24,10 @@ from toolmatrix.manifests.model import (
 
 MOST_VARIABLES = 200
 """Variables of a file; each of its scripts begins with all of them."""
-_FUNCTION = re.compile(r"(?:function\s+[\w-]+(?:\s*\(\s*\))?|[\w-]+\s*\(\s*\))(?:\s*\{)?")
+_FUNCTION = re.compile(
+    r"(?:function\s+[\w-]+(?:\s*\(\s*\))?|[\w-]+\s*\(\s*\))(?:\s*\{)?(?P<rest>.*)"
+)
+_HEREDOC = re.compile(r"(?<!<)<<(?!<)-?\s*[\"']?([A-Za-z_]\w*)")
 _INSTALLS = re.compile(r"\b(?:pip|conda|mamba|uv|apt|apt-get|dnf|yum)\b")
 _FENCE = re.compile(r"\s*(?P<fence>`{3,}|~{3,})\s*(?P<language>[\w+-]*)")
 _DOCUMENTATION = frozenset(("doc", "docs"))
@@ -57,8 +61,26 @@ class ShellSession:
             self.cloned.append(named or (match[1] if match else ""))
         elif plain[:1] == ["cd"]:
             self.enter(plain[1] if len(plain) > 1 else "~")
+        elif plain[1:2] == ["env"] and {"create", "update"} & set(plain[2:3]):
+            yield from self.environment(command.words[3:])
         else:
             yield from installers.installed([command], self.files, self.unread, None, variables)
+
+    def environment(self, words: Sequence[Word]) -> Iterator[Item]:
+        """What `conda env create -f FILE` installs."""
+        for option, word in zip_longest(words, words[1:]):
+            name, equals, _ = option.plain.partition("=")
+            file = option.text[len(name) + 1 :] if equals else word.text if word else None
+            if name not in ("-f", "--file") or file is None:
+                continue
+            source = self.files.beside(file.text)
+            if source is None:
+                self.unread.append(NotRead(text=file, why="not a file of the project"))
+                continue
+            manifest = requirements.conda_environment(source, self.files)
+            self.unread += manifest.unread
+            for environment in manifest.environments:
+                yield from environment.items
 
     def enter(self, folder: str) -> None:
         """Go to a folder; what is cloned first is taken for the project itself, and its folder for where it begins."""
@@ -71,26 +93,66 @@ class ShellSession:
             self.files = self.files.out_of_reach()
 
 
+def _begins(command: ShellCommand) -> bool:
+    """Whether a command makes an environment, in which nothing is of those before it."""
+    plain = [word.plain for word in command.words[:3]]
+    conda = plain[:1] in (["conda"], ["mamba"], ["micromamba"]) and "create" in plain[1:]
+    return (
+        conda
+        or plain[:2] == ["uv", "venv"]
+        or plain[1:] == ["-m", "venv"]
+        or plain[:1] == ["virtualenv"]
+    )
+
+
 def read_script(source: FileText, files: Files) -> ProjectManifest:
-    """A shell script as one environment; whether its functions are called is not followed."""
+    """A shell script as one environment, or as those that it makes."""
     unread: list[NotRead] = []
-    parts: list[Traced] = []
+    session = ShellSession(files, unread)
+    groups: list[list[Item]] = [[]]
+    for command in installers.commands(joined([*_followed(source, unread)], source), {}):
+        items = [*session.command(command, {})]
+        if _begins(command) and groups[-1]:
+            groups.append([])
+        groups[-1] += items
+    return files.manifest("shell script", source, _by_line(source, groups), unread)
+
+
+def _by_line(source: FileText, groups: Sequence[Sequence[Item]]) -> Sequence[ManifestEnvironment]:
+    """Groups of packages as environments, which their first lines tell apart."""
+    filled = [items for items in groups if items]
+    return bounded(
+        source.path,
+        (
+            ManifestEnvironment(
+                name=f"line {items[0].where.line}" if len(groups) > 1 else "", items=tuple(items)
+            )
+            for items in filled
+        ),
+    )
+
+
+def _followed(source: FileText, unread: list[NotRead]) -> Iterator[Traced]:
+    """The lines of a script outside of functions, of which it is unknown whether they are called, and of heredocs."""
     function: Traced | None = None
+    end = closing = ""
     for line in source.lines():
-        if function is None and _FUNCTION.fullmatch(line.text.strip()):
-            function = line
-        elif function is None:
-            parts += (line, _newline(source, line))
-        elif line.text.rstrip() == "}":
-            function = None
-        elif _INSTALLS.search(line.text) and function:
-            why = "whether this function is called is not known"
-            unread.append(NotRead(text=function.strip(), why=why))
-            # It is reported once.
-            function = function[:0]
-    items = tuple(ShellSession(files, unread).run(joined(parts, source)))
-    environments = bounded(source.path, [ManifestEnvironment(name="", items=items)])
-    return files.manifest("shell script", source, environments, unread)
+        text = line.text.strip()
+        if function is not None or end:
+            if _INSTALLS.search(text) and function:
+                why = "whether this function is called is not known"
+                unread.append(NotRead(text=function.strip(), why=why))
+                # It is reported once.
+                function = function[:0]
+            if (text == end) if function is None else line.text.rstrip() == closing:
+                function, end = None, ""
+        elif (match := _FUNCTION.match(text)) and (not match["rest"] or text.endswith("}")):
+            closing = line.text[: len(line.text) - len(line.text.lstrip())] + "}"
+            function = line if not match["rest"] else None
+        else:
+            here = _HEREDOC.search(text)
+            end = here[1] if here else ""
+            yield from (line, _newline(source, line))
 
 
 def _newline(source: FileText, line: Traced) -> Traced:
@@ -105,7 +167,9 @@ def read_makefile(source: FileText, files: Files) -> ProjectManifest:
     target = ""
     for line in source.lines():
         if line.text.startswith("\t"):
-            recipes.setdefault(target, []).extend((_recipe(line[1:]), _newline(source, line)))
+            lines = recipes.setdefault(target, [])
+            goes_on = len(lines) > 1 and lines[-2].text.endswith("\\")
+            lines += (_recipe(line[1:], prefixed=not goes_on), _newline(source, line))
         elif match := _ASSIGNED.match(line.text):
             value = _recipe(line.group(match, "value"))
             if len(variables) < MOST_VARIABLES:
@@ -123,9 +187,9 @@ def read_makefile(source: FileText, files: Files) -> ProjectManifest:
     return files.manifest("Makefile", source, kept, unread)
 
 
-def _recipe(line: Traced) -> Traced:
+def _recipe(line: Traced, *, prefixed: bool = False) -> Traced:
     """A line as the shell has it: variables of make as those of the shell."""
-    start = len(line.text) - len(line.text.lstrip("@-+ "))
+    start = len(line.text) - len(line.text.lstrip("@-+ ")) if prefixed else 0
     parts, position = [], start
     for match in _MAKE_VARIABLE.finditer(line.text, start):
         parts.append(line[position : match.start()])
@@ -156,21 +220,13 @@ def read_markdown(source: FileText, files: Files) -> ProjectManifest:
             items = [*session.command(command, {})]
             # A file of requirements may name again what is there.
             own = {(item.kind, item.name.lower()) for item in items if item.text.source is source}
-            if named & own:
+            if named & own or (_begins(command) and alternatives[-1]):
                 alternatives.append([])
                 named = set()
             named |= own
             alternatives[-1] += items
             alternatives += [images, []] if images else []
-    environments = bounded(
-        source.path,
-        (
-            ManifestEnvironment(name=f"line {items[0].where.line}", items=tuple(items))
-            for items in alternatives
-            if items
-        ),
-    )
-    return files.manifest("README", source, environments, unread)
+    return files.manifest("README", source, _by_line(source, [*alternatives, []]), unread)
 
 
 def _images(command: ShellCommand) -> Iterator[Item]:

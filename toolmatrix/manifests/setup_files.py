@@ -294,7 +294,7 @@ class _Script:
             elif isinstance(value, dict):
                 arguments |= value
         python = arguments.get("python_requires")
-        if isinstance(python, Traced) and not unsure:
+        if isinstance(python, Traced) and python and not unsure:
             self.requires.python(python)
         self.require(arguments.get("install_requires"), "")
         extras = arguments.get("extras_require")
