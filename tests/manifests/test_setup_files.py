@@ -159,6 +159,16 @@ setup(install_requires=[name for name in names if "torch" not in name])
         {},
         [f'[name for name in names if "torch" not in name]): {RUN_TIME}'],
     ),
+    "what is removed from a list": (
+        """\
+needed = ["torch", "numpy"]
+if ROCM:
+    needed.remove("torch")
+setup(install_requires=needed, extras_require={"a": [x for x, y in z]})
+""",
+        {},
+        [f'needed.remove("torch"): {CONDITION}', f"[x for x, y in z]}}): {RUN_TIME}"],
+    ),
     "letters of several bytes": (
         "é = 1; setup(author='é', install_requires=['torch==2.1.0'])\n",
         {"": ["torch==2.1.0 1"]},

@@ -69,19 +69,12 @@ def _of_pixi(root: Marked) -> Iterator[ManifestEnvironment]:
     for name, (_, environment) in root.get("environments").fields().items():
         for platform, (key, packages) in environment.get("packages").fields().items():
             if platform in _PLATFORMS:
-                entries = (entry.fields() for entry in packages.items())
-                texts = (
-                    (kind, text)
-                    for fields in entries
-                    for kind in (CONDA, "pypi")
-                    if kind in fields and (text := fields[kind][1].text())
-                )
-                items = [
-                    item
-                    for kind, text in texts
-                    for item in _of_address(CONDA if kind == CONDA else PIP, text)
-                ]
-                yield ManifestEnvironment(name=f"{name} {platform}", items=(_on(key), *items))
+                items = [_on(key)]
+                for entry in packages.items():
+                    for kind, (_, value) in entry.fields().items():
+                        text = value.text() if kind in (CONDA, "pypi") else None
+                        items += _of_address(CONDA if kind == CONDA else PIP, text) if text else ()
+                yield ManifestEnvironment(name=f"{name} {platform}", items=tuple(items))
 
 
 def read_conda_lock(source: FileText, files: Files) -> ProjectManifest:

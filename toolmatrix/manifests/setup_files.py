@@ -10,14 +10,14 @@ import ast
 import posixpath
 import re
 import warnings
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain, islice
+from itertools import chain, islice
 
 from toolmatrix.errors import ManifestError, Position
 from toolmatrix.manifests import requirements
 from toolmatrix.manifests.files import Files
 from toolmatrix.manifests.model import (
+    EXCERPT,
     LONGEST_VALUE,
     MOST,
     PYTHON,
@@ -40,21 +40,13 @@ _NAMING = (ast.Constant, ast.Call, ast.BinOp)
 _LIST = re.compile(r"[^\s\"']+\.(?:txt|in)")
 _NAME = re.compile(r"[A-Za-z][\w.-]*")
 _NO_PACKAGES = frozenset(("git", "http", "https"))
+_RUN_TIME = "an expression whose value is known at run time"
 _CONDITION = "a condition decides whether it is required"
 _COPIES = frozenset(("list", "set", "sorted", "tuple", "str", "dict"))
 _SIGN = re.compile("[=:]")
 _ADDS = frozenset(("append", "extend", "update"))
+_REMOVES = frozenset(("remove", "pop", "discard", "clear"))
 _SPLITS = frozenset(("split", "splitlines"))
-
-
-class Unfollowed:
-    """An expression whose value only running it would give."""
-
-    def __init__(
-        self, text: Traced, why: str = "an expression whose value is known at run time"
-    ) -> None:
-        self.text = text
-        self.why = why
 
 
 class Requires:
@@ -172,7 +164,8 @@ def of_script(source: FileText, requires: Requires) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(source.text)
+            # The parser counts bytes: of ASCII alone these are letters, and nothing else asks for a package.
+            tree = ast.parse(re.sub(r"[^\x00-\x7f]", "_", source.text))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None)
         raise ManifestError(
@@ -195,7 +188,7 @@ def read_beside(requires: Requires) -> bool:
 class _Script:
     """The names of a script with their values, as far as they are followed.
 
-    A value is a text, a list, a table, a file of requirements, or unfollowed.
+    A value is a text, a list, a table, a file of requirements, or not read.
     """
 
     def __init__(self, source: FileText, requires: Requires) -> None:
@@ -204,8 +197,7 @@ class _Script:
         self.values: dict[str, object] = {}
         self.functions: dict[str, ast.FunctionDef] = {}
         self.calls = 0
-        # The bytes up to each letter of a line, and the nodes of a function that may name a file.
-        self.columns: dict[int, list[int]] = {}
+        # The nodes of a function that may name a file.
         self.naming: dict[str, list[ast.AST]] = {}
 
     def read(self, tree: ast.Module) -> None:
@@ -282,6 +274,8 @@ class _Script:
         elif isinstance(node.func, ast.Attribute) and node.args and node.func.attr in _ADDS:
             single = node.func.attr == "append"
             self.extend(node.func.value, node.args[0], unsure=unsure, single=single)
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in _REMOVES:
+            self.assign([node.func.value], node, unsure=unsure)
 
     def setup(self, node: ast.Call, *, unsure: bool) -> None:
         """The arguments of the call that makes the project."""
@@ -311,28 +305,20 @@ class _Script:
         elif isinstance(value, Traced):
             # One text may be several lines.
             self.requires.read(_lines(value), extra)
-        elif isinstance(value, Unfollowed):
-            self.requires.unread.append(NotRead(text=value.text, why=value.why))
+        elif isinstance(value, NotRead):
+            self.requires.unread.append(value)
         elif isinstance(value, list) and deep < 3:
             for element in value if self.source.visit(len(value)) else ():
                 self.require(element, extra, deep + 1)
 
-    def unfollowed(self, node: ast.expr, why: str = "") -> Unfollowed:
+    def unfollowed(self, node: ast.expr, why: str = _RUN_TIME) -> NotRead:
+        """An expression whose value only running it would give."""
         at = self.place(node)
-        end = self.source.text.find("\n", at)
-        text = self.source.whole()[at : min(end if end >= 0 else len(self.source.text), at + 60)]
-        return Unfollowed(text, why) if why else Unfollowed(text)
+        text = self.source.whole()[at : at + EXCERPT]
+        return NotRead(text=text.partition("\n")[0], why=why)
 
     def place(self, node: ast.expr) -> int:
-        if self.source.text.isascii():
-            return self.source.offset(node.lineno, node.col_offset + 1)
-        # The parser counts the bytes of a line.
-        if node.lineno not in self.columns:
-            first, end = self.source.offset(node.lineno, 1), self.source.offset(node.lineno + 1, 1)
-            letters = self.source.text[first:end]
-            self.columns[node.lineno] = [*accumulate(len(letter.encode()) for letter in letters)]
-        column = bisect_right(self.columns[node.lineno], node.col_offset)
-        return self.source.offset(node.lineno, column + 1)
+        return self.source.offset(node.lineno, node.col_offset + 1)
 
     def value(self, node: ast.expr, deep: int = 0) -> object:
         """The value of an expression."""
@@ -397,13 +383,10 @@ class _Script:
 
     def text(self, node: ast.expr, parts: Sequence[object]) -> object:
         texts = [part for part in parts if isinstance(part, Traced)]
-        if len(texts) < len(parts) or sum(map(len, texts)) > LONGEST_VALUE:
+        letters = sum(map(len, texts))
+        if len(texts) < len(parts) or letters > LONGEST_VALUE or not self.source.visit(letters):
             return self.unfollowed(node)
-        return (
-            joined(texts, self.source)
-            if self.source.visit(sum(map(len, texts)))
-            else self.unfollowed(node)
-        )
+        return joined(texts, self.source)
 
     def sum(self, node: ast.BinOp, deep: int) -> object:
         # A chain of sums leans to the left.
@@ -417,11 +400,9 @@ class _Script:
             return self.text(node, values)
         lists = [value if isinstance(value, list) else [value] for value in values]
         count = sum(map(len, lists))
-        return (
-            list(chain(*lists))
-            if count <= MOST and self.source.visit(count)
-            else self.unfollowed(node)
-        )
+        if count > MOST or not self.source.visit(count):
+            return self.unfollowed(node)
+        return list(chain(*lists))
 
     def comprehension(
         self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, deep: int
@@ -446,11 +427,8 @@ class _Script:
         if isinstance(node.elt, ast.Subscript) and isinstance(values, list):
             table = self.value(node.elt.value, deep + 1)
             keys = (value.text for value in values if isinstance(value, Traced))
-            return (
-                [table.get(key) or self.unfollowed(node) for key in keys]
-                if isinstance(table, dict)
-                else self.unfollowed(node)
-            )
+            if isinstance(table, dict):
+                return [table.get(key) or self.unfollowed(node) for key in keys]
         element = node.elt
         while isinstance(element, ast.Call) and isinstance(element.func, ast.Attribute):
             element = element.func.value
@@ -490,25 +468,15 @@ class _Script:
             return (
                 list(value) if isinstance(value, list) and self.source.visit(len(value)) else value
             )
-        function = self.functions.get(name)
         for path in self.paths(node, name):
             source = self.requires.files.beside(path)
             if source is not None:
                 return source
-        if (
-            function is not None
-            and isinstance(function.body[-1], ast.Return)
-            and function.args.vararg
-        ):
-            return self.applied(function, function.body[-1], node, deep)
-        return self.unfollowed(node)
-
-    def applied(
-        self, function: ast.FunctionDef, last: ast.Return, node: ast.Call, deep: int
-    ) -> object:
-        """What a function of one list, which it only returns a comprehension of, gives."""
-        vararg = function.args.vararg
-        if vararg is None or last.value is None or len(function.body) > 1:
+        function = self.functions.get(name)
+        vararg = function.args.vararg if function else None
+        last = function.body[0] if function else None
+        # `def deps_list(*names): return [deps[name] for name in names]`
+        if vararg is None or not isinstance(last, ast.Return) or last.value is None:
             return self.unfollowed(node)
         before = self.values.get(vararg.arg)
         self.values[vararg.arg] = [self.value(argument, deep + 1) for argument in node.args]
