@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from toolmatrix.api import Report, as_json, path_list
 from toolmatrix.api.caller import caller
-from toolmatrix.api.requests import open_matrix
+from toolmatrix.api.host_machine import on_host
+from toolmatrix.api.requests import fields, open_matrix
 from toolmatrix.codes.manifests import ManifestFinding, short
 from toolmatrix.command import PRINTED, command
 from toolmatrix.documents import Annotated, Count, FilePlace, MatrixHead, NonEmpty, Pair, TypedDict
@@ -31,12 +32,13 @@ from toolmatrix.request.judgement import (
     ManifestRefusal,
     RequestedPart,
 )
+from toolmatrix.request.machine import ANY_MACHINE, TargetMachine, target_machine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from toolmatrix.api import Matrix, Path
+    from toolmatrix.api import Matrix, Path, Wanted, Words
     from toolmatrix.factbase.index import Index
 
 
@@ -53,22 +55,34 @@ if TYPE_CHECKING:
         "toolmatrix judge environment.yml --format patch --output mend.patch",
     ),
 )
-def judge(paths: Path | Iterable[Path], *, edit: bool = True, matrix: Matrix = None) -> Report:
+def judge(
+    paths: Path | Iterable[Path],
+    *,
+    device: Words = (),
+    with_: Wanted = (),
+    distro: str = "",
+    target: Words = (),
+    edit: bool = True,
+    matrix: Matrix = None,
+) -> Report:
     """Check a Dockerfile or another project file against the facts.
 
     Other files are requirements, environments of conda, projects, lock files, compose files, pipelines and scripts; a
-    folder stands for all such files below it. Without `edit` no way out is looked for, which takes longest. Raises
-    ManifestError for a file that cannot be read, NothingMatched for a folder without any.
+    folder stands for all such files below it. `device`, `with_` such as a driver, `distro` and `target` describe the
+    machine that it has to run on. Without `edit` no way out is looked for, which takes longest. Raises ManifestError
+    for a file that cannot be read, NothingMatched for a folder without any.
     """
     manifests = [*_files(path_list(paths))]
     index, verdicts = open_matrix(matrix).index, []
+    options = {"device": device, "with_": with_, "distro": distro, "target": target}
+    machine = target_machine(index, on_host(index, fields((), options), ("python", "glibc")))
     with caller().progress("judging", "files") as progress:
         for done, (path, folder) in enumerate(manifests):
             progress.at(done, len(manifests))
-            verdicts.append(_judge_file(index, path, folder, edit=edit))
+            verdicts.append(_judge_file(index, path, folder, machine, edit=edit))
     # Most workflows, scripts and READMEs below a folder install nothing.
     asking = [file for file in verdicts if file.asks]
-    report = ManifestReport(index, asking or verdicts)
+    report = ManifestReport(index, asking or verdicts, machine)
     return Report(
         words=report.text,
         document=report.document,
@@ -97,7 +111,9 @@ def _files(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield from ((file, path) for file in below)
 
 
-def _judge_file(index: Index, path: str, folder: str, *, edit: bool) -> JudgedFile:
+def _judge_file(
+    index: Index, path: str, folder: str, machine: TargetMachine, *, edit: bool
+) -> JudgedFile:
     try:
         manifest = read.manifest(files.read_file(path, folder or files.root_of(path)))
     except ManifestError as error:
@@ -105,7 +121,7 @@ def _judge_file(index: Index, path: str, folder: str, *, edit: bool) -> JudgedFi
         if not folder:
             raise
         return JudgedFile(path=path, error=error)
-    result = judging.judge(index, manifest)
+    result = judging.judge(index, manifest, machine)
     # Slow: each edit that is tried is judged as a file.
     mended = edits.smallest(index, result) if edit else None
     return JudgedFile(path=path, judged=result, edit=mended)
@@ -198,24 +214,36 @@ class JudgedFileEntry(TypedDict):
     summary: JudgedCounts
 
 
+class MachineEntry(TypedDict):
+    """A component of the machine that the files are judged for, as the command names it."""
+
+    component: str
+    selector: str
+    text: str
+
+
 class JudgedDocument(TypedDict):
-    """What `toolmatrix judge --json` prints: of each file what it asks for by environment (a stage, a service, an
-    extra), what facts say of every two parts of it, what they refuse, the patch with which nothing is refused, what
-    the matrix does not know and what was not read.
+    """What `toolmatrix judge --json` prints: the machine, and of each file what it asks for by environment (a stage, a
+    service, an extra), what facts say of every two parts of it, what they refuse, the patch with which nothing is
+    refused, what the matrix does not know and what was not read.
     """
 
     schema: Annotated[str, SCHEMA]
     matrix: MatrixHead
     outcome: Annotated[str, "yes", "no", "unknown", "unread"]
+    machine: list[MachineEntry]
     files: list[JudgedFileEntry]
 
 
 class ManifestReport:
     """The report on several files."""
 
-    def __init__(self, index: Index, files: Sequence[JudgedFile]) -> None:
+    def __init__(
+        self, index: Index, files: Sequence[JudgedFile], machine: TargetMachine = ANY_MACHINE
+    ) -> None:
         self.index = index
         self.files = files
+        self.machine = machine
 
     @property
     def outcome(self) -> str:
@@ -231,6 +259,10 @@ class ManifestReport:
             "schema": SCHEMA,
             "matrix": head(self.index),
             "outcome": self.outcome,
+            "machine": [
+                {"component": item.name, "selector": item.specifier, "text": item.text.text}
+                for item in self.machine.items
+            ],
             "files": [self._file(file) for file in self.files],
         }
 
@@ -371,7 +403,9 @@ class ManifestReport:
             "no": "facts forbid it",
             "unknown": "cannot say",
         }[outcome]
-        return f"{path}: {screen.style(verdict, outcome)}; {pairs}"
+        machine = terminal.listing([printable(item.text.text) for item in self.machine.items])
+        on = f" on {machine}" if machine else ""
+        return f"{path}{on}: {screen.style(verdict, outcome)}; {pairs}"
 
     def closing(self) -> str:
         """How many files there are, by outcome."""

@@ -162,11 +162,12 @@ def joined(parts: Sequence[Traced], source: FileText) -> Traced:
     )
 
 
-IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM = (
+IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM, MACHINE = (
     *("image", "pip", "conda", "system", "variable", "python"),
-    "platform",
+    *("platform", "machine"),
 )
-"""How an item is asked for: as a base image, by an installer, by a variable, as an interpreter, as a platform."""
+"""How an item is asked for: as a base image, by an installer, by a variable, as an interpreter, as a platform, or as
+what the machine has: a component of the matrix by its name there."""
 
 
 LONGEST = 1_000

@@ -10,10 +10,13 @@ from toolmatrix.errors import ToolmatrixError
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.versions import Key, Scale, SelectorError, key, order
 from toolmatrix.manifests.model import PIP, Item, NotRead, ProjectManifest, Traced
+from toolmatrix.request.machine import TargetMachine
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.value import NamedTuple, Value
 
-ARCH = "arch"
+ARCH, DEVICE = "arch", "device"
+RUNTIME = (DEVICE, "driver")
+"""What a container has from the machine that it runs on."""
 _PIN = re.compile(r"==(\d+(?:\.\d+)*)")
 # What sources of a list of files say.
 _RELEASE_RANGE = re.compile(r"package ([\w.-]+), (?:final )?releases (\S+) to ([^\s,;]+)")
@@ -170,6 +173,11 @@ class JudgedPair(NamedTuple):
     evidence: str
     facts: tuple[str, ...]
 
+    @property
+    def on_machine(self) -> bool:
+        """True if it says whether something runs on a device or beside a driver."""
+        return self.second.component in RUNTIME
+
 
 class ManifestRefusal(Value):
     """A finding with the parts that it is about, and the request that these alone make."""
@@ -195,10 +203,11 @@ class JudgedEnvironment(Value):
 
 
 class JudgedManifest(Value):
-    """A file with its environments; `refusals` are those of all of them, each once."""
+    """A file with its environments, and the machine that it is for; `refusals` are those of all, each once."""
 
     manifest: ProjectManifest
     environments: tuple[JudgedEnvironment, ...]
+    machine: TargetMachine
 
     @property
     def refusals(self) -> tuple[ManifestRefusal, ...]:
@@ -273,7 +282,8 @@ class JudgedFile(Value):
             return "unread"
         if self.hard:
             return "no"
-        return "yes" if self.count(FINE) else "unknown"
+        unproven = any(pair.on_machine and pair.says == UNKNOWN for pair in self.judged.pairs())
+        return "yes" if self.count(FINE) and not unproven else "unknown"
 
     def count(self, says: str) -> int:
         """The number of pairs with this verdict."""
