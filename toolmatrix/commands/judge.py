@@ -324,20 +324,36 @@ class ManifestReport:
     def text(self, screen: Terminal) -> str:
         """The report as text; the last line is the summary."""
         notes = claims.Notes(self.index)
-        blocks = [block for file in self.files for block in self._file_lines(file, notes, screen)]
+        blocks = [
+            block
+            for file, refusals in self._reported()
+            for block in self._file_lines(file, refusals, notes, screen)
+        ]
         closing = [self._closing(file, screen) for file in self.files]
         if len(self.files) > 1:
             closing.append(self.closing())
         return terminal.blocks([*blocks, notes.lines(screen.width), closing])
 
+    def _reported(self) -> Iterator[tuple[JudgedFile, list[ManifestRefusal]]]:
+        """Each file with what is refused of it and was not of one before it, which may have the same lines in it."""
+        reported: set[tuple[object, ...]] = set()
+        for file in self.files:
+            by_key = {_key(refusal.finding): refusal for refusal in file.refusals}
+            yield file, [refusal for key, refusal in by_key.items() if key not in reported]
+            reported |= by_key.keys()
+
     def _file_lines(
-        self, file: JudgedFile, notes: claims.Notes, screen: Terminal
+        self,
+        file: JudgedFile,
+        refusals: Sequence[ManifestRefusal],
+        notes: claims.Notes,
+        screen: Terminal,
     ) -> Iterator[list[str]]:
         if file.error is not None:
             yield [f"{printable(str(file.error.where or file.path))}: {file.error.what}"]
-        for refusal in file.refusals:
+        for refusal in refusals:
             yield self._refusal(refusal, notes, screen)
-        if file.hard:
+        if any(refusal.hard for refusal in refusals):
             yield self._edit(file)
         yield self._joined(file, notes, screen)
         yield _not_read_lines("the matrix does not know", file.unknown, screen)
@@ -426,8 +442,8 @@ class ManifestReport:
     def annotations(self) -> list[Annotation]:
         """The findings, each with its reasons on one line."""
         annotations = []
-        for file in self.files:
-            for refusal in file.refusals:
+        for _, refusals in self._reported():
+            for refusal in refusals:
                 entry = self._entry(refusal.finding)
                 because = " and ".join(entry["because"])
                 others = terminal.listing(
@@ -451,8 +467,22 @@ class ManifestReport:
         return commands(self.annotations(), self.closing())
 
     def patch(self) -> str:
-        """The edits of all files as one patch."""
-        return "".join(file.edit.patch for file in self.files if file.edit)
+        """The edits of all files as one patch; of several edits of a file the first."""
+        edits: dict[str, str] = {}
+        for file in self.files:
+            paths = [os.path.normpath(path) for path, _, _ in file.edit.files] if file.edit else []
+            if file.edit and not edits.keys() & paths:
+                edits |= dict.fromkeys(paths, "") | {paths[0]: file.edit.patch}
+        return "".join(edits.values())
+
+
+def _key(finding: ManifestFinding) -> tuple[object, ...]:
+    """What is refused, and where: `./a` is `a`."""
+    positions = (
+        (os.path.normpath(position.path), position.line, position.column)
+        for position in finding.positions
+    )
+    return (finding.code, finding.asked, *positions)
 
 
 def _row(index: Index, pair: JudgedPair, notes: claims.Notes) -> tuple[str, ...]:
