@@ -265,3 +265,21 @@ def test_a_matrix_of_ones_own_may_know_nothing_of_it(small: Cli, here: Path) -> 
         "FROM ubuntu:focal\nENV TORCH_CUDA_ARCH_LIST=8.0\nRUN pip install torch==2.0 app==1\n"
     )
     assert small("judge", "Dockerfile").code == 4
+
+
+def test_what_several_files_have_in_them_is_reported_and_mended_once(real: Cli, here: Path) -> None:
+    for name, text in {
+        "requirements.txt": "torch==2.5.0\ntorchaudio==2.2.0\n",
+        "Dockerfile": "FROM python:3.10\nCOPY requirements.txt .\nRUN pip install -r requirements.txt\n",
+        "compose.yaml": "services: {a: {build: .}}\n",
+        "README.md": "```\npip install -r requirements.txt\n```\n",
+        "setup.cfg": "[metadata]\nname = x\n",
+    }.items():
+        (here / name).write_text(text)
+    text = real("judge", ".").out
+    assert text.count("error[TM106]") == 1
+    assert text.count("the smallest edit") == 1
+    # What asks for nothing is not listed.
+    assert text.endswith("4 files: 4 refused\n")
+    assert real("judge", ".", "--format", "patch").out.count("+++ ") == 1
+    assert real("judge", ".", "--format", "github").out.count("::error") == 1

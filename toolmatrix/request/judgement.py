@@ -274,6 +274,11 @@ class JudgedFile(Value):
         return tuple(refusal for refusal in self.refusals if refusal.hard)
 
     @property
+    def asks(self) -> bool:
+        """True where it asks for something, or something of it was not read."""
+        return self.judged is None or bool(self.judged.environments or self.unread)
+
+    @property
     def outcome(self) -> str:
         """no where a fact refuses something, yes where facts join any of it, unknown else; unread for an error."""
         if self.judged is None:
