@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         "toolmatrix judge Dockerfile requirements.txt",
         "toolmatrix judge . --format github",
         "toolmatrix judge environment.yml --format patch --output mend.patch",
+        "pip list | toolmatrix judge -",
     ),
 )
 def judge(
@@ -67,10 +68,11 @@ def judge(
 ) -> Report:
     """Check a Dockerfile or another project file against the facts.
 
-    Other files are requirements, an environment of conda, a compose file, a project and a devcontainer; a folder stands
-    for all such files below it. `device`, `with_` such as a driver, `distro` and `target` describe the machine that it
-    has to run on. Without `edit` no way out is looked for, which takes longest. Raises ManifestError for a file that
-    cannot be read, NothingMatched for a folder without any.
+    Other files are requirements, environments of conda, projects, lock files, compose files, pipelines, scripts and
+    what is pasted into bug reports; `-` reads stdin, and a folder stands for all such files below it. `device`, `with_`
+    such as a driver, `distro` and `target` describe the machine that it has to run on, in place of a pasted one.
+    Without `edit` no way out is looked for, which takes longest. Raises ManifestError for a file that cannot be read,
+    NothingMatched for a folder without any.
     """
     manifests = [*_files(path_list(paths))]
     index, verdicts = open_matrix(matrix).index, []
@@ -80,7 +82,9 @@ def judge(
         for done, (path, folder) in enumerate(manifests):
             progress.at(done, len(manifests))
             verdicts.append(_judge_file(index, path, folder, machine, edit=edit))
-    report = ManifestReport(index, verdicts, machine)
+    # Most workflows, scripts and READMEs below a folder install nothing.
+    asking = [file for file in verdicts if file.asks]
+    report = ManifestReport(index, asking or verdicts, machine)
     return Report(
         words=report.text,
         document=report.document,
@@ -113,7 +117,12 @@ def _judge_file(
     index: Index, path: str, folder: str, machine: TargetMachine, *, edit: bool
 ) -> JudgedFile:
     try:
-        manifest = read.manifest(files.read_file(path, folder or files.root_of(path)))
+        if path == "-":
+            text = files.decode(caller().piped("a file", files.LARGEST + 1), read.STDIN)
+            path = read.STDIN
+        else:
+            text = files.read_file(path, folder or files.root_of(path))
+        manifest = read.manifest(text)
     except ManifestError as error:
         # Go on with the other files of a folder: it may contain templates.
         if not folder:
@@ -184,10 +193,11 @@ class RefusedEntry(findings.FindingHead):
 
 
 class EditEntry(TypedDict):
-    """The patch with which nothing is refused."""
+    """The patch with which nothing is refused, and of a paste the commands that install what fits."""
 
     patch: str
-    files: NonEmpty[str]
+    files: list[str]
+    commands: list[str]
 
 
 class JudgedCounts(TypedDict):
@@ -276,6 +286,7 @@ class ManifestReport:
             "edit": {
                 "patch": file.edit.patch,
                 "files": [path for path, _, _ in file.edit.files],
+                "commands": list(file.edit.commands),
             }
             if file.edit
             else None,
@@ -322,20 +333,36 @@ class ManifestReport:
     def text(self, screen: Terminal) -> str:
         """The report as text; the last line is the summary."""
         notes = claims.Notes(self.index)
-        blocks = [block for file in self.files for block in self._file_lines(file, notes, screen)]
+        blocks = [
+            block
+            for file, refusals in self._reported()
+            for block in self._file_lines(file, refusals, notes, screen)
+        ]
         closing = [self._closing(file, screen) for file in self.files]
         if len(self.files) > 1:
             closing.append(self.closing())
         return terminal.blocks([*blocks, notes.lines(screen.width), closing])
 
+    def _reported(self) -> Iterator[tuple[JudgedFile, list[ManifestRefusal]]]:
+        """Each file with what is refused of it and was not of one before it, which may have the same lines in it."""
+        reported: set[tuple[object, ...]] = set()
+        for file in self.files:
+            by_key = {_key(refusal.finding): refusal for refusal in file.refusals}
+            yield file, [refusal for key, refusal in by_key.items() if key not in reported]
+            reported |= by_key.keys()
+
     def _file_lines(
-        self, file: JudgedFile, notes: claims.Notes, screen: Terminal
+        self,
+        file: JudgedFile,
+        refusals: Sequence[ManifestRefusal],
+        notes: claims.Notes,
+        screen: Terminal,
     ) -> Iterator[list[str]]:
         if file.error is not None:
             yield [f"{printable(str(file.error.where or file.path))}: {file.error.what}"]
-        for refusal in file.refusals:
+        for refusal in refusals:
             yield self._refusal(refusal, notes, screen)
-        if file.hard:
+        if any(refusal.hard for refusal in refusals):
             yield self._edit(file)
         yield self._joined(file, notes, screen)
         yield _not_read_lines("the matrix does not know", file.unknown, screen)
@@ -367,6 +394,9 @@ class ManifestReport:
     def _edit(self, file: JudgedFile) -> list[str]:
         if file.edit is None:
             return [NO_EDIT]
+        if file.edit.commands:
+            commands = [f"  {printable(command)}" for command in file.edit.commands]
+            return ["these commands resolve every conflict:", "", *commands]
         lines = [printable(line) for line in file.edit.patch.rstrip("\n").split("\n")]
         return ["the smallest edit found that resolves every conflict:", "", *lines]
 
@@ -424,8 +454,8 @@ class ManifestReport:
     def annotations(self) -> list[Annotation]:
         """The findings, each with its reasons on one line."""
         annotations = []
-        for file in self.files:
-            for refusal in file.refusals:
+        for _, refusals in self._reported():
+            for refusal in refusals:
                 entry = self._entry(refusal.finding)
                 because = " and ".join(entry["because"])
                 others = terminal.listing(
@@ -449,8 +479,22 @@ class ManifestReport:
         return commands(self.annotations(), self.closing())
 
     def patch(self) -> str:
-        """The edits of all files as one patch."""
-        return "".join(file.edit.patch for file in self.files if file.edit)
+        """The edits of all files as one patch; of several edits of a file the first."""
+        edits: dict[str, str] = {}
+        for file in self.files:
+            paths = [os.path.normpath(path) for path, _, _ in file.edit.files] if file.edit else []
+            if file.edit and not edits.keys() & paths:
+                edits |= dict.fromkeys(paths, "") | {paths[0]: file.edit.patch}
+        return "".join(edits.values())
+
+
+def _key(finding: ManifestFinding) -> tuple[object, ...]:
+    """What is refused, and where: `./a` is `a`."""
+    positions = (
+        (os.path.normpath(position.path), position.line, position.column)
+        for position in finding.positions
+    )
+    return (finding.code, finding.asked, *positions)
 
 
 def _row(index: Index, pair: JudgedPair, notes: claims.Notes) -> tuple[str, ...]:

@@ -32,8 +32,24 @@ from toolmatrix.solve.parts import union
 from toolmatrix.solve.request import Ask
 from toolmatrix.value import NamedTuple
 
+FOLLOWED = frozenset(
+    [
+        "Dockerfile",
+        "GitHub workflow",
+        "GitLab pipeline",
+        "Makefile",
+        "README",
+        "cog.yaml",
+        "compose file",
+        "conda environment",
+        "devcontainer",
+        "requirements",
+        "shell script",
+    ]
+)
+"""The kinds of files whose packages are installed as they are written; others are locks, or mostly have one."""
 # So many commands of an environment are followed.
-_MOST = 100
+_MOST = 40
 _REQUIRED = ("requires", "needs")
 _WEAK = frozenset((words.UNKNOWN, "reported"))
 # What is built by conda or a distribution keeps to other requirements than a wheel.

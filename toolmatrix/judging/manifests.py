@@ -24,7 +24,7 @@ from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import Binding, ClaimRecord
 from toolmatrix.finding import Incompatibility
 from toolmatrix.judging.effects import after_installs
-from toolmatrix.judging.installs import Installation
+from toolmatrix.judging.installs import FOLLOWED, Installation
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import CONDA, IMAGE, PIP, ProjectManifest
 from toolmatrix.request import manifests as reading
@@ -58,8 +58,6 @@ from toolmatrix.value import NamedTuple
 
 _WHEEL, _SOURCE = "wheel", "source"
 _DERIVED = "derived"
-# The kinds of files whose packages are mostly installed from a lock beside them.
-_LOCKED = frozenset(("pyproject",))
 # What a wheel may load that it does not bring.
 _TOOLKIT = frozenset(("cuda", "cudnn"))
 # What tells whether the system has the libraries that a wheel was built beside.
@@ -84,7 +82,7 @@ def judge(
         lacking = (release.part for release in parts.missing)
         key = tuple(f"{part.text} {part.item.where}" for part in (*parts.parts, *lacking))
         if key not in known:
-            if manifest.kind in _LOCKED:
+            if manifest.kind not in FOLLOWED:
                 parts = parts.replace(items=())
             known[key] = _environment(index, parts, machine, paired=paired)
         environments.append(known[key].replace(name=environment.name, unknown=parts.unknown))
@@ -114,11 +112,11 @@ def _environment(
 def judge_pairs(index: Index, judgement: JudgedManifest) -> Iterator[JudgedPair]:
     """The pairs of a manifest that was judged without them."""
     machine = judgement.machine
-    for environment, judged in zip(
+    for environment, outcome in zip(
         judgement.manifest.environments, judgement.environments, strict=True
     ):
         parts = reading.requested_parts(index, environment, machine.items)
-        yield from _Environment(index, parts, machine).pairs(judged.refusals)
+        yield from _Environment(index, parts, machine).pairs(outcome.refusals)
 
 
 class Question(NamedTuple):
@@ -424,6 +422,10 @@ class _Environment:
                 return None, ()
             if of not in called.wheels_alone() and not self.installs_wheel(of, involved):
                 kind = BuiltBySource
+        # What is installed was compiled already, and may require a release that the matrix lacks.
+        alone = kind is BuiltBySource or len(involved) == 1
+        if alone and any(part.item.installed for part in involved):
+            return None, ()
         return self.build_finding(kind, involved, grounds), involved
 
     def in_order(self, parts: Iterable[RequestedPart]) -> list[RequestedPart]:
