@@ -58,7 +58,7 @@ def test_a_refusal_is_told_with_its_places_its_fact_and_the_edit(real: Cli, file
         "not read\n"
         "  requirements.txt:3:1  numba==0.59.1; python_version < '3.12': its marker depends on Python\n"
         "\n"
-        "[1] package torchaudio, final releases 0.12.0 to 2.11.0\n"
+        "[1] package torchaudio, final releases 0.3.0 to 2.11.0\n"
         "    Python package index, torchaudio: file lists, METADATA and contents, read 2026-11-22\n"
         "\n"
         "requirements.txt: facts forbid it; of 1 pair 1 refused, 0 fine and 0 not covered by facts\n"
@@ -89,7 +89,7 @@ def test_lines_of_one_package_and_a_release_that_is_not_there_have_their_reasons
     assert run.out.startswith(
         "error[TM108]: torch==2.1.7 is not available\n"
         "  --> requirements.txt:3:1  torch==2.1.7\n"
-        "    | the package index has no torch 2.1.7, but 2.1.2 and 2.2.0 (read 2026-11-20)\n"
+        "    | the package index has no torch 2.1.7, but 2.1.2 and 2.2.0 (read 2026-11-28)\n"
         "\n"
         "error[TM106]: numpy==1.26.4 and numpy<1.24 conflict\n"
         "  --> requirements.txt:1:1  numpy==1.26.4\n"
