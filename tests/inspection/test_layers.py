@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     Files = Mapping[str, bytes | tarfile.TarInfo]
 
+HOME = images.special(b"5")
+HOME.uid = HOME.gid = 1000
 STATUS = b"Package: libc6\nStatus: install ok installed\nVersion: 2.36-9\n\n"
 ZOO: dict[str, bytes | tarfile.TarInfo] = {
     "etc/os-release": b"ID=debian\nVERSION_ID=12\n",
@@ -46,6 +48,9 @@ ZOO: dict[str, bytes | tarfile.TarInfo] = {
     "usr/bin/pip": b"#!/build/venv/bin/python\xff\nimport pip\n",
     "usr/bin/c99": hard_link("usr/bin/gcc"),
     "usr/lib/x": images.special(b"5"),
+    "home/app": HOME,
+    "opt/start": b"#!/bin/sh\n. /opt/venv/bin/activate\n",
+    "opt/site-packages/numpy/version.py": b'version = "1.2.3"\n',
     "opt/lib/liba.so": elf(
         soname="liba.so.1",
         needed=["libb.so.2", "libc.so.6"],

@@ -14,7 +14,7 @@ from toolmatrix.inspection import packages, toolkits
 from toolmatrix.inspection.elf import Elf
 from toolmatrix.inspection.model import FilePattern
 from toolmatrix.inspection.packages import MANAGERS, upstream
-from toolmatrix.inspection.record import Record, View
+from toolmatrix.inspection.record import ACCOUNTS, Record, View
 from toolmatrix.value import Value
 
 PACKAGED = re.compile(r"(usr/)?(s?bin|lib\d*|libexec)/|opt/rocm")
@@ -25,7 +25,7 @@ _LLVM = re.compile(r"/llvm-?(\d+)/")
 _WANTED_BAZEL = "USE_BAZEL_VERSION"
 _BAZELVERSION = FilePattern(r"(?:.*/)?(\.bazelversion)", 64)
 READS = (
-    *(_BAZELVERSION, toolkits.HIP),
+    *(_BAZELVERSION, toolkits.HIP, ACCOUNTS),
     FilePattern(r".*/include/python[^/]+/patchlevel\.h", 64 << 10),
 )
 VERSION_TEXTS = tuple(
@@ -190,12 +190,8 @@ def _bazelisk(view: View, record: Record, defaults: dict[str, Default]) -> None:
 
 
 def _default(view: View, names: tuple[str, ...]) -> Default | None:
-    for path in (f"{folder}/{name}" for name in names for folder in view.path()):
-        entry = view.tree.entry(path)
-        # execvp(3) goes on to the next directory where a file may not be run, or a link leads nowhere.
-        if entry is not None and entry.is_program:
-            return Default(called=path, real=view.tree.real(path) or path)
-    return None
+    path = next(filter(None, map(view.which, names)), "")
+    return Default(called=path, real=view.tree.real(path) or path) if path else None
 
 
 def _add(view: View, record: Record, program: Program, path: str, *, default: bool = True) -> str:
@@ -203,6 +199,11 @@ def _add(view: View, record: Record, program: Program, path: str, *, default: bo
         record.component(program.component, version, seen_by, where, default=default)
         return version
     return ""
+
+
+def python_version(view: View, record: Record, path: str) -> str:
+    """The version of the Python at a path without links; empty where nothing shows it."""
+    return next((version for version, *_ in _versions(view, record, _PROGRAMS[0], path)), "")
 
 
 # Versions of a program with witness and place, the best first.
