@@ -34,15 +34,15 @@ _ACTIVATE = "/bin/activate"
 class Start(Value):
     """The interpreter of a process: `called` is its path, `options` are the letters of its options.
 
-    `first` is the directory that it puts first on its import path, none with `-I` or `-P`. `words` name it in a chain.
+    `first` is the directory that it puts first on its import path, if it puts one there. `words` name it in a chain.
     `is_entry`: the image starts it itself. `unclear` is a script that may start another one.
     """
 
     called: str
     words: str
     env: Mapping[str, str]
+    first: str
     options: str = ""
-    first: str | None = None
     is_entry: bool = False
     unclear: str = ""
 
@@ -213,7 +213,7 @@ class _Steps:
     def _interpreter(self, called: str, name: str, words: Sequence[str]) -> Start:
         options = ""
         rest = list(words)
-        first: str | None = self.folder
+        first = self.folder
         while rest and rest[0].startswith("-") and rest[0] != "-":
             option = rest.pop(0)
             if option in _VALUED:
@@ -230,15 +230,10 @@ class _Steps:
             words=name,
             env=self.env,
             options=options,
-            first=None if _is_safe(options, self.env) else first,
+            first=first,
             is_entry=True,
             unclear=self.unclear,
         )
-
-
-def _is_safe(options: str, env: Mapping[str, str]) -> bool:
-    ignored = "E" in options or "I" in options
-    return "I" in options or "P" in options or (not ignored and bool(env.get("PYTHONSAFEPATH")))
 
 
 def _behind_options(words: Sequence[str]) -> Sequence[str] | None:
@@ -269,5 +264,6 @@ def starts(view: View) -> Iterator[Start]:
     for name in ("python3", "python"):
         called = which(name)
         if called:
-            first = None if _is_safe("", env) else view.folder
-            yield Start(called=called, words=name, env=env, first=first, unclear=steps.unclear)
+            yield Start(
+                called=called, words=name, env=env, first=view.folder, unclear=steps.unclear
+            )

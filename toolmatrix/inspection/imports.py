@@ -45,6 +45,8 @@ _MODULES = ("os", "site", "sys", *_HOOKS)
 # The variable of wrappers of Nix, which list in it what lies in the environment of the wrapper as well.
 _NIX = "NIX_PYTHONPATH"
 _MOST_FOLDERS = 1000
+# The first Python that knows PYTHONSAFEPATH.
+_SAFE_PATH = (3, 11)
 
 
 class Folder(Value):
@@ -117,7 +119,7 @@ class _Site:
         if "S" not in self.start.options:
             self._site(base)
         first = self.start.first
-        own = [Folder(path=first, origin=f"{first}, where it starts")] if first is not None else []
+        own = [] if self._is_safe() else [Folder(path=first, origin=f"{first}, where it starts")]
         interpreter = self.view.elves.get(self.view.tree.real(self.start.called) or "")
         loader = interpreter.dynamic.interpreter if interpreter is not None else ""
         return ImportPath(
@@ -130,6 +132,12 @@ class _Site:
             unclear=self.start.unclear,
             is_musl="ld-musl" in loader,
         )
+
+    # Whether the directory of the script, or the working directory, is left out.
+    def _is_safe(self) -> bool:
+        number = tuple(map(int, self.series.split("."))) if self.series else ()
+        by_variable = number >= _SAFE_PATH and bool(self.env.get("PYTHONSAFEPATH"))
+        return by_variable or "I" in self.start.options or "P" in self.start.options
 
     # The settings of a virtual environment, and its prefix; nothing outside of one.
     def _settings(self) -> dict[str, str]:
