@@ -490,6 +490,139 @@ WRONG: dict[str, Image] = {
     ),
 }
 
+_LIB = "usr/lib/x86_64-linux-gnu"
+_CUDA = "usr/local/cuda-12.4"
+
+
+def toolkit(version: str = "12.4.1", folder: str = _CUDA) -> Files:
+    """CUDA as NVIDIA installs it, but for the link to it."""
+    series = ".".join(version.split(".")[:2])
+    library = f"{folder}/lib64/libcudart.so.{series}.99"
+    return {
+        f"{folder}/version.json": f'{{"cuda": {{"version": "{version}"}}}}'.encode(),
+        f"{folder}/bin/nvcc": elf(versions=[f"{series}.99"]),
+        f"{folder}/lib64/libcudart.so.12": link(f"/{library}"),
+        library: elf(soname="libcudart.so.12"),
+    }
+
+
+_TOOLKIT: Files = {
+    **PYTHON,
+    **toolkit(),
+    "usr/local/cuda": link("cuda-12.4"),
+    "etc/ld.so.conf": b"/usr/local/cuda/lib64\n",
+    "usr/bin/app": elf(needed=["libcudart.so.12"]),
+}
+_CUDA_ENV = "PATH=/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
+_CUDA_WANTED = ("cuda==12.4.*",)
+_OTHER_CUDA = toolkit("12.1.1", "usr/local/cuda-12.1")
+_CUDNN_APP: Files = {**PYTHON, "usr/bin/app": elf(needed=["libcudnn.so.8"])}
+
+
+def _cuda(*variables: str) -> dict[str, Any]:
+    return {"Env": [_CUDA_ENV, *variables]}
+
+
+def gcc(*numbers: str) -> Files:
+    """Compilers, of which the first is the default."""
+    made: Files = {f"usr/bin/gcc-{number}": elf(versions=[f"{number}.2.0"]) for number in numbers}
+    made |= {f"usr/bin/g++-{number}": elf(versions=[f"{number}.2.0"]) for number in numbers}
+    return {**PYTHON, **made, "usr/bin/gcc": link(f"gcc-{numbers[0]}")}
+
+
+WRONG |= {
+    "link of another cuDNN": Image(
+        files={
+            **_CUDNN_APP,
+            f"{_LIB}/libcudnn.so.8": link("libcudnn.so.9.1.0"),
+            f"{_LIB}/libcudnn.so.9.1.0": elf(soname="libcudnn.so.9"),
+        },
+        expected=("cudnn==9.1.*",),
+        codes=("TM426",),
+    ),
+    "another cuDNN under this name": Image(
+        files={**_CUDNN_APP, f"{_LIB}/libcudnn.so.8": elf(soname="libcudnn.so.9")},
+        expected=("cudnn==8.*",),
+        codes=("TM401", "TM426"),
+    ),
+    "nvcc of another toolkit": Image(
+        files={**_TOOLKIT, **toolkit("11.8.0", "usr/local/cuda-11.8")},
+        config={"Env": ["PATH=/usr/local/cuda-11.8/bin:/usr/local/bin:/usr/bin:/bin"]},
+        expected=_CUDA_WANTED,
+        codes=("TM421",),
+    ),
+    "nvcc of conda": Image(
+        files={**_TOOLKIT, "opt/conda/bin/nvcc": elf(versions=["11.8.99"])},
+        config={"Env": ["PATH=/opt/conda/bin:/usr/local/cuda/bin:/usr/local/bin:/bin"]},
+        expected=_CUDA_WANTED,
+        codes=("TM421",),
+    ),
+    "CUDA_HOME elsewhere": Image(
+        files={**_TOOLKIT, **_OTHER_CUDA},
+        config=_cuda("CUDA_HOME=/usr/local/cuda-12.1"),
+        expected=_CUDA_WANTED,
+        codes=("TM401",),
+    ),
+    "LD_PRELOAD of another cudart": Image(
+        files={**_TOOLKIT, **_OTHER_CUDA},
+        config=_cuda("LD_PRELOAD=/usr/local/cuda-12.1/lib64/libcudart.so.12"),
+        expected=_CUDA_WANTED,
+        codes=("TM421",),
+    ),
+    "ld.so.conf with another cudart first": Image(
+        files={
+            **_TOOLKIT,
+            **_OTHER_CUDA,
+            "etc/ld.so.conf": b"/usr/local/cuda-12.1/lib64\n/usr/local/cuda/lib64\n",
+        },
+        config=_cuda(),
+        expected=_CUDA_WANTED,
+        codes=("TM421",),
+    ),
+    "LD_LIBRARY_PATH with another cudart": Image(
+        files={**_TOOLKIT, **_OTHER_CUDA},
+        config=_cuda("LD_LIBRARY_PATH=/usr/local/cuda-12.1/lib64"),
+        expected=_CUDA_WANTED,
+        codes=("TM421",),
+    ),
+    "stub first": Image(
+        files={**_TOOLKIT, f"{_CUDA}/lib64/stubs/libcuda.so": elf(soname="libcuda.so.1")},
+        config=_cuda("LD_LIBRARY_PATH=/usr/local/cuda/lib64/stubs"),
+        expected=_CUDA_WANTED,
+        codes=("TM424",),
+    ),
+    "link to a stub": Image(
+        files={
+            **_TOOLKIT,
+            f"{_CUDA}/lib64/stubs/libcuda.so": elf(soname="libcuda.so.1"),
+            "opt/driver/libcuda.so.1": link(f"/{_CUDA}/lib64/stubs/libcuda.so"),
+            "etc/ld.so.conf": b"/usr/local/cuda/lib64\n/opt/driver\n",
+        },
+        config=_cuda(),
+        expected=_CUDA_WANTED,
+        codes=("TM424",),
+    ),
+    "driver in the image": Image(
+        files={
+            **_TOOLKIT,
+            f"{_LIB}/libcuda.so.1": link("libcuda.so.535.1"),
+            f"{_LIB}/libcuda.so.535.1": elf(soname="libcuda.so.1"),
+        },
+        config=_cuda(),
+        expected=_CUDA_WANTED,
+        codes=("TM425",),
+    ),
+    "CC of another compiler": Image(
+        files=gcc("12", "9"), config=_env("CC=gcc-9"), expected=("gcc==12.*",), codes=("TM421",)
+    ),
+    "NVCC_CCBIN of another compiler": Image(
+        files=gcc("12", "9"),
+        config=_env("NVCC_CCBIN=/usr/bin/g++-9"),
+        expected=("gcc==12.*",),
+        codes=("TM421",),
+    ),
+}
+
 _VENV_SITE = "opt/venv/lib/python3.11/site-packages"
 _NIX = "nix/store/aaa-python3-3.11.2-env"
 _STORE = "nix/store/bbb-python3.11-numpy/lib/python3.11/site-packages"
@@ -819,5 +952,71 @@ RIGHT: dict[str, Image] = {
             "opt/py2/bin/python": link("python2.7"),
         },
         config={"Env": ["PATH=/opt/py2/bin:/usr/local/bin:/bin"]},
+    ),
+}
+RIGHT |= {
+    "CUDA": Image(files=_TOOLKIT, config=_cuda(), expected=_CUDA_WANTED),
+    "CUDA_HOME": Image(
+        files={**_TOOLKIT, **_OTHER_CUDA},
+        config=_cuda("CUDA_HOME=/usr/local/cuda", "LD_LIBRARY_PATH=/usr/local/cuda/lib64"),
+        expected=_CUDA_WANTED,
+    ),
+    "CUDA of a wheel beside the toolkit": Image(
+        files={
+            **_TOOLKIT,
+            **numpy(),
+            f"{SITE}/nvidia/cuda_runtime/lib/libcudart.so.12": elf(soname="libcudart.so.12"),
+            f"{SITE}/torch/lib/libtorch.so": elf(
+                needed=["libcudart.so.12"], runpath=["$ORIGIN/../../nvidia/cuda_runtime/lib"]
+            ),
+        },
+        config=_cuda(),
+        expected=(*_CUDA_WANTED, f"numpy=={WANTED}"),
+    ),
+    "cuDNN of a wheel, another one of the system": Image(
+        files={
+            **PYTHON,
+            **wheel(
+                *(SITE, "nvidia-cudnn-cu12", "8.9.2.26"),
+                {
+                    "nvidia/__init__.py": b"",
+                    "nvidia/cudnn/lib/libcudnn.so.8": elf(
+                        soname="libcudnn.so.8", version=["cudnn", "8.9.2"]
+                    ),
+                },
+            ),
+            f"{SITE}/torch/lib/libtorch.so": elf(
+                needed=["libcudnn.so.8"], runpath=["$ORIGIN/../../nvidia/cudnn/lib"]
+            ),
+            f"{_LIB}/libcudnn.so.8": elf(soname="libcudnn.so.8", version=["cudnn", "8.9.7"]),
+        },
+        config=_env(),
+        expected=("cudnn==8.9.2.26",),
+    ),
+    "stubs to link with": Image(
+        files={**_TOOLKIT, f"{_CUDA}/lib64/stubs/libcuda.so": elf(soname="libcuda.so.1")},
+        config=_cuda("LIBRARY_PATH=/usr/local/cuda/lib64/stubs"),
+        expected=_CUDA_WANTED,
+    ),
+    "driver for compatibility": Image(
+        files={
+            **_TOOLKIT,
+            f"{_CUDA}/compat/libcuda.so.1": elf(soname="libcuda.so.1"),
+            "etc/ld.so.conf": b"/usr/local/cuda/lib64\n/usr/local/cuda/compat\n",
+        },
+        config=_cuda(),
+        expected=_CUDA_WANTED,
+    ),
+    "CC of the default": Image(
+        files=gcc("12", "9"), config=_env("CC=/usr/bin/gcc-12"), expected=("gcc==12.*",)
+    ),
+    "an older library by another name": Image(
+        files={
+            **GOOD,
+            "usr/bin/app": elf(needed=["libtinfo.so.5"]),
+            f"{_LIB}/libtinfo.so.5": link("libtinfo.so.6"),
+            f"{_LIB}/libtinfo.so.6": elf(soname="libtinfo.so.6"),
+        },
+        config=_env(),
     ),
 }

@@ -237,7 +237,7 @@ class Imported:
             if folder.origin == "standard library":
                 continue
             for name in self.view.tree.names(folder.path):
-                if name in known or not name.isidentifier():
+                if name in known or name.startswith("_") or not name.isidentifier():
                     continue
                 module = self.modules.find(name)
                 stated = self.modules.stated(module) if module is not None else None

@@ -129,6 +129,7 @@ def observe(
     sonames = loader.observe(view, record)
     scripts.observe(view, record, defaults)
     toolkits.record_linked(record, sonames)
+    toolkits.record_taken(view, record, sonames, [site for site in sites if site])
     lock = view.contents.get(LOCK)
     if lock is not None:
         # The seal does not cover itself.

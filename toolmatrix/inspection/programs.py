@@ -40,6 +40,9 @@ VERSION_TEXTS = tuple(
     )
 )
 """Names of programs and of their libraries, and the form of the version inside such a file."""
+# Variables that choose compilers, and what they may be; that of nvcc's host compiler may be a directory.
+_HOST_COMPILER = "NVCC_CCBIN"
+_COMPILERS = dict.fromkeys(("CC", "CXX", "CUDAHOSTCXX", _HOST_COMPILER), ("gcc", "clang"))
 _SCRIPT = "its version shows only when it is run"
 
 
@@ -143,6 +146,7 @@ def observe(view: View, record: Record) -> dict[str, Default]:
             is_other = default is None or path != default.real
             if is_other and re.fullmatch(r"(?:.*/)?s?bin/" + program.files, path):
                 _add(view, record, program, path, default=False)
+    _compilers(view, record)
     nvcc = defaults.get("nvcc")
     if nvcc is not None:
         # A toolkit shares the first two numbers of its compiler.
@@ -154,6 +158,25 @@ def observe(view: View, record: Record) -> dict[str, Default]:
             record.hide((program.component, *program.speaks_for), reason)
             defaults.pop(program.component, None)
     return defaults
+
+
+def _compilers(view: View, record: Record) -> None:
+    """Record the compilers that variables choose: what builds with them gets them as well."""
+    for variable in _COMPILERS:
+        words = view.env.get(variable, "").split()
+        path = words[0].strip("/") if words and words[0].startswith("/") else ""
+        path = path or (view.which(words[0]) if words else "")
+        if view.tree.names(path) and variable == _HOST_COMPILER:
+            # A directory is allowed there.
+            path = f"{path}/gcc"
+        real = view.tree.real(path) or ""
+        for program in _PROGRAMS:
+            tools = (program.files, *(pattern for _, pattern in program.tools))
+            if program.component in _COMPILERS[variable] and any(
+                _is_own(view, real, pattern) for pattern in tools
+            ):
+                version = _elf_version(view.elves.get(real), "")
+                record.component(program.component, version, f"Env {variable}", real, default=True)
 
 
 def _silent(view: View, program: Program, default: Default | None) -> str:

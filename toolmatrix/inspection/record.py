@@ -161,6 +161,13 @@ class Record:
         seen = Seen(version=version, seen_by=seen_by, where=where, default=default)
         self._add(self.components.setdefault(name, {}), seen)
 
+    def take(self, name: str, where: str) -> None:
+        """Make the sightings of a component at a place the defaults."""
+        sightings = self.components.get(name, {})
+        self.components[name] = {
+            seen.replace(default=seen.default or seen.where == where): None for seen in sightings
+        }
+
     def feature(self, name: str, value: str, seen_by: str, where: str) -> None:
         """Record the value of a feature; nothing where there is none."""
         seen = Seen(version=value, seen_by=seen_by, where=where)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from toolmatrix.factbase.index import Index
 from toolmatrix.finding import EVIDENCE, FAIL, PASS, SKIP, UNKNOWN, WARN, Verdict
 from toolmatrix.images.names import architecture
-from toolmatrix.inspection import python, secrets
+from toolmatrix.inspection import python, secrets, toolkits
 from toolmatrix.inspection.model import (
     BROKEN,
     BY_VARIABLE,
@@ -25,8 +25,11 @@ from toolmatrix.inspection.model import (
     NO_INTERPRETER,
     OLDER,
     OTHER_PYTHON,
+    OTHER_SONAME,
+    OWN_DRIVER,
     RAN,
     RUNNING,
+    STUB,
     UNIMPORTED,
     UNKEPT,
     UNREACHED,
@@ -380,8 +383,19 @@ def _soname(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         bad = [soname for soname in sonames if not soname.found]
         for soname in bad:
             yield _judge_soname(subject, Expectation(kind="soname", name=soname.name), soname)
+        yield from _wrong_libraries(subject)
         if len(bad) < len(sonames):
             yield check.verdict(PASS, found=f"{len(sonames) - len(bad)} found")
+
+
+def _wrong_libraries(subject: Subject) -> Iterator[Verdict]:
+    # Of other libraries, a link by another name may be on purpose: that is a warning.
+    for feature, sightings in subject.inventory.features.items():
+        kind, _, name = feature.partition(":")
+        if kind in (STUB, OWN_DRIVER) or (kind == OTHER_SONAME and toolkits.component_of(name)):
+            code, reason, help = _WARNINGS[kind]
+            check = Expectation(kind="soname", name=name)
+            yield check.verdict(FAIL, sightings[0], code, reason=reason, help=help)
 
 
 def _judge_soname(subject: Subject, expectation: Expectation, soname: Soname | None) -> Verdict:
@@ -435,6 +449,21 @@ _WARNINGS = {
         "TM418",
         "a file needs symbol versions that it does not have",
         "use a build of the file for this system, or a base image as new as the one it was built on",
+    ),
+    STUB: (
+        "TM424",
+        "a stub of the driver, which the loader finds before the driver",
+        "remove the directory of stubs from LD_LIBRARY_PATH and ld.so.conf: it is to link with, by LIBRARY_PATH",
+    ),
+    OWN_DRIVER: (
+        "TM425",
+        "a library of the driver in the image, which belongs to the machine",
+        "remove it: the container runtime mounts the driver of the machine, and both must be of one version",
+    ),
+    OTHER_SONAME: (
+        "TM426",
+        "a library with another soname has this name",
+        "install the library that the program is linked to, and remove the link or the copy of the other",
     ),
     OTHER_PYTHON: (
         "TM423",
