@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.images import images
+from tests.inspection.test_layers import packed
 from tests.inspection.test_observe import TestLook, dist, elf
 from toolmatrix.images.limits import Budget
 from toolmatrix.inspection import observe, programs, system
@@ -55,6 +56,7 @@ FILES = {
     ),
     "src/.bazelversion": b"5.3.0\n",
     "etc/passwd": b"root:x:0:0:root:/root:/bin/sh\n",
+    "usr/lib/python3/dist-packages/z.egg": packed("z/__init__.py", b"__version__ = '1.0'\n"),
     "usr/lib/python3/dist-packages/a.pth": b"/opt/site\n",
     "usr/lib/python3/dist-packages/a/version.py": b"version = '1'\n",
     "usr/lib/python3/dist-packages/b-2.egg-info/top_level.txt": b"b\n",

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tests.images.images import link
+from tests.inspection.test_layers import packed
 from tests.inspection.test_observe import elf
 from toolmatrix.value import Value
 
@@ -286,6 +287,33 @@ WRONG: dict[str, Image] = {
         },
         config=_env(),
         codes=("TM401",),
+    ),
+    "zip archive on PYTHONPATH": Image(
+        files={**GOOD, "vendor.zip": packed("numpy/version.py", b"version = '1.26.4'\n")},
+        config=_env("PYTHONPATH=/vendor.zip"),
+        codes=("TM401",),
+    ),
+    "damaged archive on PYTHONPATH": Image(
+        files={**GOOD, "vendor.zip": b"PK\3\4" + bytes(80)},
+        config=_env("PYTHONPATH=/vendor.zip"),
+        unknown=True,
+    ),
+    "files for a Python without its lock": Image(
+        files={**PYTHON, **numpy(tag="cpython-311t-x86_64-linux-gnu")},
+        config=_env(),
+        codes=("TM422",),
+    ),
+    "editable by code": Image(
+        files={
+            **PYTHON,
+            **wheel(
+                *(SITE, "numpy", WANTED),
+                {"_numpy_editable.pth": b"import _numpy_loader\n", "_numpy_loader.py": b""},
+            ),
+            **copied(WANTED, "src"),
+        },
+        config=_env(),
+        unknown=True,
     ),
     "PYTHONHOME": Image(
         files={
@@ -936,6 +964,15 @@ RIGHT: dict[str, Image] = {
             ),
         },
         config=_env(),
+    ),
+    "supervisor of the distribution": Image(
+        files={
+            **{path: data for path, data in debian().items() if "numpy" not in path},
+            **venv("opt/venv", home="/usr/bin"),
+            **numpy(WANTED, _VENV_SITE),
+            "usr/bin/supervisord": b"#!/usr/bin/python3\n",
+        },
+        config={"Env": ["PATH=/opt/venv/bin:/usr/bin:/bin"], "Cmd": ["/usr/bin/supervisord", "-n"]},
     ),
     "another environment beside it": Image(
         files={

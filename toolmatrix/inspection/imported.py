@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from toolmatrix.inspection import modules
@@ -68,6 +69,7 @@ class Imported:
     ) -> None:
         self.view = view
         self.record = record
+        self.paths = paths
         self.path = paths[0]
         self.modules = Modules(view, self.path)
         self.dists = dists
@@ -84,13 +86,22 @@ class Imported:
     def run(self) -> None:
         """Judge every package."""
         if self.path.unknown:
-            reason = f"{self.path.unknown} is code that runs when {self.path.name} starts"
+            reason = (
+                f"{self.path.unknown} decides what {self.path.name} imports, and cannot be read"
+            )
             self.record.skip(WHICH_PACKAGES, reason)
             return
         owned: set[str] = set()
         for name, group in self.by_name.items():
             owned |= self._package(name, group)
         self._unrecorded(owned)
+
+    @cached_property
+    def rest(self) -> Imported | None:
+        """What the next interpreter imports: a program that the image starts may start that one, as supervisors do."""
+        others = self.paths[1:]
+        known = bool(others) and not others[0].unknown
+        return Imported(self.view, self.record, others, self.dists) if known else None
 
     def _roots(self, dist: Dist) -> _Roots:
         folder = dist.path.rpartition("/")[0]
@@ -115,8 +126,17 @@ class Imported:
         located = [(root, self.modules.find(root)) for root in roots.names]
         root, module = next(((r, m) for r, m in located if m is not None), ("", None))
         if module is None or (not module.file and roots.is_known):
-            self._without(ordered, roots)
+            rest = self.rest
+            if rest is not None and any(map(rest.modules.find, roots.names)):
+                rest._package(name, group)
+                self.defaults |= rest.defaults
+                self.versions |= rest.versions
+            else:
+                self._without(ordered, roots)
             return set(roots.names)
+        if module.file and not self.view.is_open(module.file):
+            text = f"{self._chain(module)}: USER {self.view.settings.get('User')} cannot read it"
+            self._say(BROKEN, ordered[0], text, module.file)
         mine = [dist for dist in ordered if self._owns(dist, module, roots)]
         stated = self.modules.stated(module)
         if not mine:
@@ -156,7 +176,10 @@ class Imported:
             self.defaults.add(on_path[0].path)
             return
         for dist in group:
-            if dist.site in self.sites:
+            if roots.is_editable and (code := self._finder(dist)):
+                reason = f"/{code} is code that finds it when {self.path.name} starts"
+                self.record.skip(f"{WHICH}{dist.name}", reason)
+            elif dist.site in self.sites:
                 what = (
                     f"{dist.site}/{roots.names[0].replace('.', '/')}" if roots.names else dist.site
                 )
@@ -165,6 +188,16 @@ class Imported:
             elif not self._excused(dist):
                 text = f"{self._start()} does not import from /{dist.site}"
                 self._say(UNIMPORTED, dist, text)
+
+    # The path file of an editable install whose finder is code; that of setuptools was read.
+    def _finder(self, dist: Dist) -> str:
+        record = self.view.contents.get(f"{dist.path.rpartition('/')[0]}/RECORD", b"")
+        for line in _EDITABLE.findall(record):
+            path = f"{dist.site}/{line.decode('utf-8', 'replace').strip(',').strip(chr(34))}"
+            text = self.view.tree.text(path)
+            if text.startswith("import ") and "__editable___" not in text:
+                return path
+        return ""
 
     # A script that starts the image may choose the environment of a record.
     def _excused(self, dist: Dist) -> bool:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from toolmatrix.inspection.entry import Start
 from toolmatrix.inspection.model import FilePattern
 from toolmatrix.inspection.record import View
+from toolmatrix.inspection.stated import ModuleArchive
 from toolmatrix.value import Value
 
 _PTH = FilePattern(r".*\.pth", 64 << 10)
@@ -36,9 +37,7 @@ _INSTALLED_FIRST = re.compile(r"import sys; sys\.__plen = len\(sys\.path\);?")
 _INSTALLED_LAST = re.compile(r"import sys; ?new ?= ?sys\.path\[sys\.__plen:\];.*__egginsert.*")
 _EDITABLE = re.compile(r"import (__editable___\w+_finder); \1\.install\(\);?")
 # Words of code that may change where packages are found.
-_PATHS = re.compile(
-    r"sys\.path|addsitedir|__path__|meta_path|path_hooks|PYTHONPATH|sys\.modules|exec|eval"
-)
+_PATHS = re.compile(r"sys\.path|addsitedir|__path__|meta_path|path_hooks|PYTHONPATH")
 # The hook of Debian's crash reporter.
 _HOOKS = ("apport_python_hook",)
 _MODULES = ("os", "site", "sys", *_HOOKS)
@@ -61,7 +60,8 @@ class ImportPath(Value):
 
     `name` is how it is started, `prefix` its environment, `series` such as 3.11. `mapping` are packages and their
     directories that a finder of an editable install adds behind all folders. `unknown` says why the rest of the path
-    is not known, `unclear` is a script that may start another interpreter. `is_musl`: its C library.
+    is not known, `unclear` is a script that may start another interpreter. `is_musl`: its C library. `is_threaded`:
+    it has no global lock.
     """
 
     name: str
@@ -72,6 +72,7 @@ class ImportPath(Value):
     unknown: str = ""
     unclear: str = ""
     is_musl: bool = False
+    is_threaded: bool = False
 
 
 def import_path(view: View, start: Start, version: str) -> ImportPath:
@@ -120,7 +121,8 @@ class _Site:
             self._site(base)
         first = self.start.first
         own = [] if self._is_safe() else [Folder(path=first, origin=f"{first}, where it starts")]
-        interpreter = self.view.elves.get(self.view.tree.real(self.start.called) or "")
+        real = self.view.tree.real(self.start.called) or ""
+        interpreter = self.view.elves.get(real)
         loader = interpreter.dynamic.interpreter if interpreter is not None else ""
         return ImportPath(
             name=self.start.words,
@@ -131,6 +133,7 @@ class _Site:
             unknown=self.unknown,
             unclear=self.start.unclear,
             is_musl="ld-musl" in loader,
+            is_threaded=real.endswith("t"),
         )
 
     # Whether the directory of the script, or the working directory, is left out.
@@ -318,8 +321,15 @@ class _Site:
         # `site` compares paths as they are written, not where their links lead.
         path = posixpath.normpath(path)
         path = f"/{path.lstrip('/')}"
+        entry = self.view.tree.entry(path)
         if len(self.folders) >= _MOST_FOLDERS:
             self._doubt(origin)
+        elif (
+            entry is not None
+            and isinstance(entry.content, ModuleArchive)
+            and entry.content.is_partial
+        ):
+            self._doubt(path)
         else:
             self.folders.setdefault(path, Folder(path=path, origin=origin))
 

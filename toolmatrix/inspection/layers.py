@@ -21,9 +21,9 @@ from toolmatrix.images.layers import DIRECTORY, FILE, HARD_LINK, LEFT_OUT, LINK,
 from toolmatrix.inspection.dynamic import Dynamic
 from toolmatrix.inspection.elf import Elf
 from toolmatrix.inspection.model import FORMS, text, texts
-from toolmatrix.inspection.modules import Stated
 from toolmatrix.inspection.rpm import Database
 from toolmatrix.inspection.scripts import Script
+from toolmatrix.inspection.stated import ModuleArchive, Stated
 from toolmatrix.value import Value
 
 LAYER, BLOB, IMAGE, ANSWER = (
@@ -41,6 +41,7 @@ _CONTENT_KINDS: dict[str, type[Value]] = {
     "rpm": Database,
     "script": Script,
     "stated": Stated,
+    "archive": ModuleArchive,
 }
 
 

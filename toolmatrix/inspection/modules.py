@@ -7,58 +7,24 @@ only where nothing else has the name (PEP 420).
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import posixpath
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cached_property
 
+from toolmatrix.images.layers import FILE
 from toolmatrix.images.names import processor
-from toolmatrix.images.streams import Readable, first
 from toolmatrix.inspection.elf import Elf
 from toolmatrix.inspection.imports import Folder, ImportPath
-from toolmatrix.inspection.model import FilePattern
 from toolmatrix.inspection.record import NO_PROCESSORS, View
+from toolmatrix.inspection.stated import VERSION_FILES, ModuleArchive, Stated, search
 from toolmatrix.value import Value
 
-# Bytes of a file that are searched for a version.
-_MOST_TEXT = 64 << 10
-# Files of a package in which its version is, the best first.
-_VERSION_FILES = ("version.py", "_version.py", "__version__.py", "_version_meson.py", "__init__.py")
-_STATED = re.compile(
-    rb"""^(?:__version__|_?version|full_version|VERSION)(?:[ \t]*:[^=\n]*)?[ \t]*=[ \t]*(?:\w+[ \t]*=[ \t]*)*"""
-    rb"""["']([0-9][\w.+!-]*)["']|^[ \t]*"version":[ \t]*"([0-9][\w.+!-]*)"(?=\s*\})""",
-    re.MULTILINE,
-)
 _EXTENSION = re.compile(r"(?P<stem>[^./]+)(?:\.(?P<tag>(?:cpython|pypy)[^./]*|abi3))?\.so")
 _CPYTHON = re.compile(r"cpython-(\d+)([a-z]*)(?:-(.*))?")
 _COMPILED = re.compile(rb"^\"?([^,\n\"]+\.(?:cpython-[^./,\n]+|abi3)\.so)\"?,", re.MULTILINE)
 _MOST_FILES = 20_000
-
-
-class Stated(Value):
-    """The version that a source file states, and the digest of the file as records have it."""
-
-    version: str
-    digest: str = ""
-
-
-def _read(size: int, stream: Readable) -> Stated | None:
-    data = first(min(size, _MOST_TEXT), stream)
-    if b"ersion" not in data and b"VERSION" not in data:
-        return None
-    match = _STATED.search(data)
-    if match is None:
-        return None
-    version = (match[1] or match[2]).decode("ascii", "replace")
-    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-    return Stated(version=version, digest=digest if size <= _MOST_TEXT else "")
-
-
-_TEXTS = FilePattern(rf".*/(?:{'|'.join(map(re.escape, _VERSION_FILES))})", _MOST_TEXT, _read)
-READS = (_TEXTS,)
 
 
 class Module(Value):
@@ -123,6 +89,13 @@ class Modules:
 
     def _in(self, folder: Folder, path: str, name: str, base: str) -> Module | None:
         tree = self.view.tree
+        packed = tree.entry(path)
+        if packed is not None and packed.kind == FILE:
+            names = dict(packed.content.names) if isinstance(packed.content, ModuleArchive) else {}
+            where = f"/{path.strip('/')}/{base}"
+            real = tree.real(path) or ""
+            is_there = base in names
+            return Module(name=name, path=where, file=real, folder=folder) if is_there else None
         below = self._names(path)
         if base in below:
             inner = self._names(f"{path}/{base}")
@@ -155,17 +128,19 @@ class Modules:
 
     def stated(self, module: Module) -> tuple[str, Stated] | None:
         """The file of a module that states its version, and that; None where there is none."""
-        files = [f"{module.path}/{name}" for name in _VERSION_FILES] if module.is_package else []
+        packed = self.view.tree.entry(module.folder.path)
+        if packed is not None and isinstance(packed.content, ModuleArchive):
+            version = dict(packed.content.names).get(module.name, "")
+            return (module.file, Stated(version=version)) if version else None
+        files = [f"{module.path}/{name}" for name in VERSION_FILES] if module.is_package else []
         for path in files:
             entry = self.view.tree.entry(path)
             content = entry.content if entry is not None else None
             if isinstance(content, Stated):
                 return path.strip("/"), content
-            if isinstance(content, bytes) and (match := _STATED.search(content)):
-                # Another observer keeps the whole text.
-                text = (match[1] or match[2]).decode("ascii", "replace")
-                digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=")
-                return path.strip("/"), Stated(version=text, digest=digest.decode())
+            # Another observer keeps the whole text.
+            if isinstance(content, bytes) and (stated := search(content)) is not None:
+                return path.strip("/"), stated
         return None
 
     def loads(self, path: str) -> str:
@@ -177,6 +152,8 @@ class Modules:
         wanted = self.path.series.replace(".", "")
         if tag is not None and wanted and tag[1] != wanted:
             return f"it is made for {tag[0].partition('-')[0]} {_series(tag[1])}"
+        if tag is not None and ("t" in tag[2]) != self.path.is_threaded:
+            return "it is made for a Python with another lock (free threading)"
         if tag is not None and (tag[3] or "").endswith("-musl") and not self.path.is_musl:
             return "it is made for musl, and the interpreter for glibc"
         elf = self.view.elves.get(self.view.tree.real(path) or "")

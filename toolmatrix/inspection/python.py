@@ -11,7 +11,7 @@ import re
 import warnings
 from collections.abc import Collection, Sequence
 
-from toolmatrix.inspection import entry, imported, imports, modules, packages, programs
+from toolmatrix.inspection import entry, imported, imports, packages, programs, stated
 from toolmatrix.inspection.imported import Dist, Imported
 from toolmatrix.inspection.imports import ImportPath
 from toolmatrix.inspection.model import (
@@ -35,7 +35,7 @@ _SYSCONFIG = FilePattern(r".*/python\d[^/]*/_sysconfigdata[^/]*\.py", 256 << 10)
 _NUMPY = FilePattern(r".*/numpy/__config__\.py", 64 << 10)
 READS = (
     *(_METADATA, packages.RECORD, _SYSCONFIG, _NUMPY, ACCOUNTS),
-    *(*imports.READS, *modules.READS, *imported.READS),
+    *(*imports.READS, *stated.READS, *imported.READS),
 )
 RECORDS = ("dist-info", "egg-info", MODULE)
 """The witnesses of Python packages, of which a user gets those that the default interpreter imports."""
