@@ -26,6 +26,9 @@ _PROJECTS = {"uv": ".venv", "pdm": ".venv", "hatch": ".venv", "rye": ".venv"}
 _VALUED = ("-W", "-X", "--check-hash-based-pycs")
 # Wrappers in wrappers that are followed.
 _MOST_STEPS = 12
+# Commands of a line, and characters of one of them and of a variable.
+_MOST_COMMANDS = 100
+_LONGEST = 4096
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 _ACTIVATE = "/bin/activate"
@@ -106,9 +109,9 @@ class _Steps:
     # The last command of a line of a shell, with the variables and environments that the ones before it set.
     def _line(self, line: str, arguments: Sequence[str]) -> Sequence[str] | None:
         last: list[str] = []
-        for part in re.split(r"&&|;|\n", line):
+        for part in re.split(r"&&|;|\n", line)[:_MOST_COMMANDS]:
             try:
-                words = shlex.split(part, comments=True)
+                words = shlex.split(part[:_LONGEST], comments=True)
             except ValueError:
                 return None
             words = [
@@ -131,7 +134,8 @@ class _Steps:
         return last or None
 
     def _expanded(self, word: str) -> str:
-        return _VARIABLE.sub(lambda match: self.env.get(match[1] or match[2], ""), word)
+        text = _VARIABLE.sub(lambda match: self.env.get(match[1] or match[2], ""), word[:_LONGEST])
+        return text[:_LONGEST]
 
     def _set(self, words: Sequence[str]) -> None:
         for match in filter(None, map(_ASSIGNMENT.fullmatch, words)):

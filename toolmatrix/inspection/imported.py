@@ -41,6 +41,8 @@ _HASH = rb"^\"?%s\"?,sha256=([\w-]+)"
 _ENVIRONMENT = re.compile(r"(.*)/lib(?:64)?/python[^/]+/(?:site|dist)-packages")
 # Modules of a package that are looked up.
 _MOST_ROOTS = 8
+# Names in a directory that are looked at; one with data may have more.
+_MOST_NAMES = 10_000
 
 
 class Dist(NamedTuple):
@@ -269,7 +271,7 @@ class Imported:
         for folder in self.path.folders:
             if folder.origin == "standard library":
                 continue
-            for name in self.view.tree.names(folder.path):
+            for name in self.view.tree.names(folder.path)[:_MOST_NAMES]:
                 if name in known or name.startswith("_") or not name.isidentifier():
                     continue
                 module = self.modules.find(name)
@@ -328,9 +330,9 @@ def _canonical(name: str) -> str:
 
 
 def _release(version: str) -> object:
-    from packaging.version import InvalidVersion, Version
+    from packaging.version import Version
 
     try:
         return Version(version)
-    except InvalidVersion:
+    except ValueError:
         return version

@@ -359,7 +359,7 @@ def _change(statement: ast.stmt) -> tuple[str, str] | None:
         return "", ""
     if not isinstance(value, ast.Call) or value.keywords:
         return None
-    method = ast.unparse(value.func)
+    method = _dotted(value.func)
     constants = [node.value for node in value.args if isinstance(node, ast.Constant)]
     if method in {f"{hook}.install" for hook in _HOOKS}:
         return "", ""
@@ -372,11 +372,19 @@ def _change(statement: ast.stmt) -> tuple[str, str] | None:
     return None
 
 
+def _dotted(node: ast.expr) -> str:
+    names = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(names)]) if isinstance(node, ast.Name) else ""
+
+
 def _mapping(text: str) -> dict[str, str]:
     match = re.search(r"^MAPPING(?:: [^=\n]+)? = (\{.*\})$", text, re.MULTILINE)
     try:
         mapping = ast.literal_eval(match[1]) if match else {}
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return {}
     return {
         name: path

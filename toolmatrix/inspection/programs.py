@@ -207,8 +207,10 @@ def _bazelisk(view: View, record: Record, defaults: dict[str, Default]) -> None:
     reported += [(text, match[1], match[0]) for match, text in view.files(_BAZELVERSION)]
     for text, seen_by, where in reported:
         version = upstream(text)
-        record.component("bazel", version, seen_by, where, default=fetches)
-        if bazel is not None and fetches and version:
+        # Sources of several projects may have such a file; the variable goes before them.
+        is_first = "bazel" not in defaults or not defaults["bazel"].version
+        record.component("bazel", version, seen_by, where, default=fetches and is_first)
+        if bazel is not None and fetches and version and is_first:
             defaults["bazel"] = bazel.replace(version=version)
 
 

@@ -24,7 +24,7 @@ _MOST_FILES = 20_000
 _MOST_PACKAGES = 200
 _STATED = re.compile(
     rb"""^(?:__version__|_?version|full_version|VERSION)(?:[ \t]*:[^=\n]*)?[ \t]*=[ \t]*(?:\w+[ \t]*=[ \t]*)*"""
-    rb"""["']([0-9][\w.+!-]*)["']|^[ \t]*"version":[ \t]*"([0-9][\w.+!-]*)"(?=\s*\})""",
+    rb"""["']([0-9][\w.+!-]{0,80})["']|^[ \t]*"version":[ \t]*"([0-9][\w.+!-]{0,80})"(?=\s*\})""",
     re.MULTILINE,
 )
 
