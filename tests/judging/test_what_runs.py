@@ -10,9 +10,9 @@ import pytest
 from tests.images import images as made
 from tests.images.images import link
 from tests.inspection.test_observe import TestLook
-from tests.judging.what_runs import RIGHT, SITE, WRONG, Image
+from tests.judging.what_runs import OTHER, RIGHT, SITE, WRONG, Image, numpy, python, without
 from toolmatrix.factbase.store import open_index
-from toolmatrix.finding import FAIL, PASS, UNKNOWN, Verdict
+from toolmatrix.finding import FAIL, PASS, UNKNOWN, WARN, Verdict
 from toolmatrix.images.layers import DIRECTORY
 from toolmatrix.images.limits import Budget
 from toolmatrix.inspection.observe import observe
@@ -30,8 +30,8 @@ def index(cache: str) -> Index:
     return open_index((), {"XDG_CACHE_HOME": cache})
 
 
-def judged(index: Index, image: Image) -> list[Verdict]:
-    """The verdicts that pass or fail."""
+def judged(index: Index, image: Image, *words: str) -> list[Verdict]:
+    """The verdicts with some words, by default those that decide."""
     config = {"Cmd": ["sh"], **image.config}
     archive = made.saved(made.image(image.files, **config))
     metadata, tree = made.from_archive(archive, look=TestLook(Budget("image.tar")))
@@ -42,7 +42,53 @@ def judged(index: Index, image: Image) -> list[Verdict]:
         entry.mode, entry.owner = mode, (owner, owner)
     expected = [*map(parse_expectation, image.expected), Expectation(kind="soname", name="*")]
     found = images.judge(observe(metadata, tree), expected, index)
-    return [verdict for verdict in found if verdict.word in (PASS, FAIL, UNKNOWN)]
+    return [verdict for verdict in found if verdict.word in (words or (PASS, FAIL, UNKNOWN))]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        (
+            "copy on PYTHONPATH",
+            (
+                "python3 -> /usr/local -> PYTHONPATH=/vendor -> /vendor/numpy 1.26.4;"
+                f" the record in /{SITE} says 2.1.3"
+            ),
+        ),
+        (
+            "newer files than the record",
+            f"python3 -> /usr/local -> /{SITE}/numpy 2.2.0; its record says 2.1.3",
+        ),
+        ("pip --target off the path", "python3 -> /usr/local does not import from /opt/target"),
+        (
+            "files for Python 3.12",
+            f"python3 -> /usr/local -> /{SITE}/numpy: it is made for cpython 3.12",
+        ),
+        (
+            "user site of root",
+            (
+                "python3 -> /usr/local -> user site -> /root/.local/lib/python3.11/site-packages/numpy"
+                f" 1.26.4; the record in /{SITE} says 2.1.3"
+            ),
+        ),
+    ],
+)
+def test_a_finding_names_the_chain(index: Index, name: str, reason: str) -> None:
+    assert [verdict.reason for verdict in judged(index, WRONG[name])][:1] == [reason]
+
+
+def test_another_name_of_python_that_imports_another_version_is_a_warning(index: Index) -> None:
+    files = {
+        **GOOD.files,
+        **without(python("opt/conda"), "bin/python3"),
+        "opt/conda/bin/python": link("python3.11"),
+        **numpy(OTHER, "opt/conda/lib/python3.11/site-packages"),
+    }
+    config = {"Env": ["PATH=/opt/conda/bin:/usr/local/bin:/bin"]}
+    verdicts = judged(index, GOOD.replace(files=files, config=config), WARN)
+    assert [(verdict.code, verdict.name, verdict.found) for verdict in verdicts] == [
+        ("TM423", "numpy", "python -> /opt/conda -> 1.26.4")
+    ]
 
 
 HOSTILE: dict[str, Image] = {

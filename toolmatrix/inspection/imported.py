@@ -234,16 +234,12 @@ class Imported:
         if name == "torch" and line.startswith("cu") and module.file:
             where = f"{module.path.strip('/')}/version.py"
             if _WITHOUT_CUDA.search(self.view.tree.text(where)):
-                text = (
-                    f"{chain} is built without CUDA; the record in /{best.site} says {best.version}"
-                )
+                text = f"{chain} is built without CUDA; its record says {best.version}"
                 self._say(CONTRADICTED, best, text, where)
         if stated is not None and not _same(stated[1].version, best.version):
             where, statement = stated
             if not self._is_shipped(best, record, where, statement.digest):
-                text = (
-                    f"{chain} {statement.version}; the record in /{best.site} says {best.version}"
-                )
+                text = f"{chain} {statement.version}; its record says {best.version}"
                 self._say(CONTRADICTED, best, text, where)
         elif others:
             versions = ", ".join(sorted({dist.version for dist in mine}))
@@ -290,8 +286,10 @@ class Imported:
         return f"{self.path.name} -> {self.path.prefix}"
 
     def _chain(self, module: Module) -> str:
-        steps = [self.path.name, self.path.prefix, module.folder.origin]
-        return f"{' -> '.join(dict.fromkeys(steps))} -> {module.path}"
+        # A directory that is there by itself is named by the path of the module.
+        origin = module.folder.origin
+        steps = [self._start(), *(() if module.path.startswith(origin) else (origin,)), module.path]
+        return " -> ".join(steps)
 
     def _say(self, kind: str, dist: Dist, text: str, where: str = "") -> None:
         self.record.feature(f"{kind}:{dist.name}", text, dist.seen_by, where or dist.path)
