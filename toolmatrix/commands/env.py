@@ -1,0 +1,211 @@
+"""`toolmatrix env`: from the files of a repository to an environment."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from toolmatrix.api import PLAIN, Outcome
+from toolmatrix.api.requests import fields, request_context
+from toolmatrix.command import PRINTED, command
+from toolmatrix.errors import NothingMatched
+from toolmatrix.report.environments import CaseReport
+from toolmatrix.request.cases import CaseLine, RepositoryCase, read_case
+from toolmatrix.request.fields import Fields
+from toolmatrix.request.read import read
+from toolmatrix.request.relaxing import CaseAnswer, answer
+from toolmatrix.solve.resolve import Unsatisfiable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from typing_extensions import Unpack
+
+    from toolmatrix.api import Path
+    from toolmatrix.api.answers import NoAnswer
+    from toolmatrix.api.requests import RequestOptions
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.report.environments import EnvironmentDocument
+    from toolmatrix.report.terminal import Terminal
+    from toolmatrix.request.read import RequestContext
+    from toolmatrix.solve.request import Ask, Request
+
+_EXIT_CODES = {"yes": 0, "no": 1, "unknown": 4}
+
+
+class EnvironmentAnswer(Outcome):
+    """The environment of a repository, or why there is none."""
+
+    def __init__(
+        self, context: RequestContext, case: RepositoryCase, answer: CaseAnswer, at: str
+    ) -> None:
+        self.context = context
+        self.case = case
+        self.report = CaseReport(context.index, case, answer, at)
+
+    @property
+    def exit_code(self) -> int:
+        """0 where facts support the environment, 1 where there is none, 4 where facts do not decide."""
+        return _EXIT_CODES[self.report.outcome]
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The versions by component on the first target; empty without an answer."""
+        return next((entry.versions for entry in self.report.environments()), {})
+
+    def text(self, screen: Terminal = PLAIN) -> str:
+        """The environment, its commands, and what had to change."""
+        refusal = self._refusal()
+        return self.report.text(screen, refusal.text(screen) if refusal else "", self._further())
+
+    def to_json(self) -> EnvironmentDocument:
+        """The document `toolmatrix.environment/1`."""
+        refusal = self._refusal()
+        return self.report.document(refusal.to_json(answers=False) if refusal else None)
+
+    def _further(self) -> list[str]:
+        """The nearest request whose answer facts support in all parts, where those of this one do not."""
+        from toolmatrix.report import remarks
+
+        resolution = self.report.resolution
+        if resolution is None or resolution.known:
+            return []
+        further = remarks.document(self.context, resolution)
+        return [further["fully_known"]["text"]] if "fully_known" in further else []
+
+    def _refusal(self) -> NoAnswer | None:
+        from toolmatrix.api.answers import NoAnswer
+
+        outcome = self.report.answer.outcome
+        return NoAnswer(self.context, outcome) if isinstance(outcome, Unsatisfiable) else None
+
+
+@command(
+    group="Resolve and explain",
+    order=2,
+    usage="[REPO]",
+    completer="file",
+    does="solving",
+    formats=PRINTED,
+    examples=(
+        "toolmatrix env . --device 'RTX 5090'",
+        "toolmatrix env requirements.txt --with driver==535 --with python==3.10",
+        "toolmatrix env ../paper --json",
+    ),
+)
+def env(repo: Path = ".", **options: Unpack[RequestOptions]) -> EnvironmentAnswer:
+    """Find an environment for a repository.
+
+    Its files are read, never run, and solved as one request with wheels; where there is no answer, as few of their
+    lines as it takes are widened. Raises ManifestError for a file that cannot be read, NothingMatched for a folder
+    whose files ask for nothing.
+    """
+    options = options.copy()
+    options.setdefault("from_", "")
+    options["from_"] = options["from_"] or "wheel"
+    context = request_context(options.get("matrix"), options.get("keep", ""))
+    words = fields((), {**options})
+    path = os.fspath(repo)
+    case = read_case(context.index, path, _accelerator(context, words))
+    solved = _solve(context, words, case)
+    if case.depends_on_python and (python := _python(solved)):
+        case = read_case(context.index, path, _accelerator(context, words), python)
+        solved = _solve(context, words, case)
+    return EnvironmentAnswer(context, case, solved, words.at)
+
+
+def _accelerator(context: RequestContext, words: Fields) -> str:
+    """The accelerator that files are for: the one of the options, else CUDA."""
+    alone = read(context.index, words.replace(wanted=("python",)))
+    named = [ask.selector for ask in alone.asks if ask.component == "accelerator"]
+    return words.accelerator or next((name for name in named if name != "none"), "cuda")
+
+
+def _solve(context: RequestContext, words: Fields, case: RepositoryCase) -> CaseAnswer:
+    if not case.lines:
+        raise NothingMatched(
+            "the files ask for nothing that the matrix knows",
+            expected="a framework, or a package that goes with one",
+            found=", ".join(case.files),
+        )
+
+    best = _answer(context, words, case)
+    for other in _alternatives(context, words, case, best):
+        if _rank(other) > _rank(best):
+            best = other
+    return best
+
+
+def _answer(
+    context: RequestContext,
+    words: Fields,
+    case: RepositoryCase,
+    keep: Mapping[str, str] | None = None,
+) -> CaseAnswer:
+    preferred = [*case.keep, *(keep or {}).items()]
+
+    def request(lines: Sequence[Ask]) -> Request:
+        whole = read(context.index, words, keep=context.keep, first=lines)
+        kept = tuple((target, *pin) for target in whole.targets for pin in preferred)
+        return whole.replace(keep=(*whole.keep, *kept))
+
+    return answer(context.index, case.lines, request)
+
+
+def _alternatives(
+    context: RequestContext, words: Fields, case: RepositoryCase, first: CaseAnswer
+) -> Iterator[CaseAnswer]:
+    """Answers on an accelerator that only packages behind the lines compute on, and from the day of the pins."""
+    outcome = first.outcome
+    if isinstance(outcome, Unsatisfiable):
+        return
+    header, target = context.index.header, outcome.request.targets[0]
+    own = header["targets"][target]["accelerator"]
+    chosen = outcome.chosen(target)
+    computing = any(own in header["components"][name]["accelerators"] for name in chosen)
+    accelerators = [ask for ask in outcome.request.asks if ask.component == "accelerator"]
+    if computing and [ask.selector for ask in accelerators if ask.implied] == ["none"]:
+        words = words.replace(accelerator=own)
+        yield _answer(context, words, case)
+    # What is unpinned may be newer than all that knows the pins.
+    day = max(filter(None, map(partial(_released, context.index), case.lines)), default="")
+    if outcome.known or not day or words.at:
+        return
+    then = _answer(context, words.replace(at=day), case)
+    yield then
+    # On a machine that they were not written for they keep what they had.
+    written = _answer(context, Fields(from_=words.from_, target=words.target, at=day), case)
+    if (words.device or words.with_) and not isinstance(written.outcome, Unsatisfiable):
+        yield _answer(
+            context, words, case, written.outcome.chosen(written.outcome.request.targets[0])
+        )
+
+
+def _released(index: Index, line: CaseLine) -> str:
+    """The day of the release that a line pins, "" for a range."""
+    facts, own = index.component(line.component), line.asks[0]
+    releases = index.scale(line.component).select(own.selector)
+    if own.option or not own.selector.startswith("==") or not releases:
+        return ""
+    return facts.dates[releases.bit_length() - 2]
+
+
+def _rank(solved: CaseAnswer) -> tuple[bool, int, bool, int, bool]:
+    """How good an answer is: that there is one, with few changes, supported, with little that no fact joins."""
+    outcome = solved.outcome
+    if isinstance(outcome, Unsatisfiable):
+        return False, 0, False, 0, False
+    computes = any(
+        ask.component == "accelerator" and ask.selector != "none" for ask in outcome.request.asks
+    )
+    unread = len(outcome.unread) + sum(pair.decides for pair in outcome.touching)
+    return True, -len(solved.relaxed), outcome.known, -unread, computes
+
+
+def _python(solved: CaseAnswer) -> str:
+    """The Python of an answer."""
+    outcome = solved.outcome
+    if isinstance(outcome, Unsatisfiable):
+        return ""
+    return outcome.chosen(outcome.request.targets[0]).get("python", "")
