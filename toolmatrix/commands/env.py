@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from toolmatrix.api import PLAIN, Outcome
+from toolmatrix.api import PLAIN, Outcome, Report, split_words
+from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import fields, request_context
 from toolmatrix.command import PRINTED, command
+from toolmatrix.command.option import option
 from toolmatrix.errors import NothingMatched
-from toolmatrix.report.environments import CaseReport
+from toolmatrix.outputs import replace_files
+from toolmatrix.report.environments import GUARD, CaseReport
 from toolmatrix.request.cases import CaseLine, RepositoryCase, read_case
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.read import read
@@ -22,15 +25,21 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from toolmatrix.api import Path
+    from toolmatrix.api import Matrix, Path
     from toolmatrix.api.answers import NoAnswer
     from toolmatrix.api.requests import RequestOptions
     from toolmatrix.factbase.index import Index
-    from toolmatrix.report.environments import EnvironmentDocument
+    from toolmatrix.report.environments import EnvironmentDocument, EnvironmentPlan
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.request.read import RequestContext
     from toolmatrix.solve.request import Ask, Request
 
+FORMS = ("uv", "pip", "conda", "pixi", "docker", "pylock")
+"""The files that create an environment, by the tool that reads them."""
+_KEEPING = (
+    f"`export PIP_CONSTRAINT=$PWD/{GUARD} UV_CONSTRAINT=$PWD/{GUARD}` keeps these releases, in a Dockerfile "
+    f"behind its COPY `ENV PIP_CONSTRAINT=/{GUARD} UV_CONSTRAINT=/{GUARD}`"
+)
 _EXIT_CODES = {"yes": 0, "no": 1, "unknown": 4}
 
 
@@ -38,11 +47,20 @@ class EnvironmentAnswer(Outcome):
     """The environment of a repository, or why there is none."""
 
     def __init__(
-        self, context: RequestContext, case: RepositoryCase, answer: CaseAnswer, at: str
+        self,
+        context: RequestContext,
+        case: RepositoryCase,
+        answer: CaseAnswer,
+        words: Fields,
+        matrix: Matrix,
     ) -> None:
         self.context = context
         self.case = case
-        self.report = CaseReport(context.index, case, answer, at)
+        # The file of constraints that its commands use.
+        self.guard = ""
+        self.report = CaseReport(context.index, case, answer, words.at)
+        self.words = words
+        self.matrix = matrix
 
     @property
     def exit_code(self) -> int:
@@ -57,12 +75,85 @@ class EnvironmentAnswer(Outcome):
     def text(self, screen: Terminal = PLAIN) -> str:
         """The environment, its commands, and what had to change."""
         refusal = self._refusal()
-        return self.report.text(screen, refusal.text(screen) if refusal else "", self._further())
+        why = refusal.text(screen) if refusal else ""
+        return self.report.text(screen, why, self._further(), self.guard)
 
     def to_json(self) -> EnvironmentDocument:
         """The document `toolmatrix.environment/1`."""
         refusal = self._refusal()
         return self.report.document(refusal.to_json(answers=False) if refusal else None)
+
+    @property
+    def plans(self) -> dict[str, EnvironmentPlan]:
+        """The environment of each target, for files that create it; nothing without an answer."""
+        return {plan.target: plan for plan in self.report.environments()}
+
+    def file(self, form: str) -> str:
+        """The text of a file that creates the environment: `uv`, `pip`, `conda`, `pixi`, `docker` or `pylock`.
+
+        Raises RenderError for a form that has one target, ToolMissing without uv for `pylock`, NoImage for `docker`.
+        """
+        from toolmatrix.api import environments
+
+        if form in environments.FORMS:
+            beside = self._without_accelerator() if form == "uv" and len(self.plans) > 1 else {}
+            return environments.FORMS[form](self.plans | beside)
+        plan = environments.only(self.plans, form)
+        return _pylock(plan) if form == "pylock" else self._dockerfile(plan)
+
+    def _without_accelerator(self) -> dict[str, EnvironmentPlan]:
+        """The environment on the CPU of the first target, with the Python of the others."""
+        target, plan = next(iter(self.plans.items()))
+        words = self.words.replace(
+            accelerator="none",
+            target=(target,),
+            align=(),
+            device=(),
+            arch=(),
+            with_=(*self.words.with_, f"python=={plan.python}"),
+        )
+        solved = _solve(self.context, words, self.case)
+        plans = CaseReport(self.context.index, self.case, solved, words.at).environments()
+        return {"cpu": plans[0]} if plans else {}
+
+    def constraints(self) -> str:
+        """The pins that later installations are to keep."""
+        from toolmatrix.api import environments
+
+        return environments.constraints(environments.only(self.plans, "constraints"))
+
+    def deliver(self, *, write: str, guard: bool) -> EnvironmentAnswer | Report:
+        """Print the file of a form, or write the constraints and print what keeps them."""
+        if not self.plans:
+            return self
+        if guard:
+            path = caller().path(GUARD)
+            replace_files({path: self.constraints()})
+            caller().note(f"wrote {GUARD}: {_KEEPING}")
+            self.guard = GUARD
+        if not write:
+            return self
+        text = self.file(write)
+        return Report(words=lambda _: text, document=self.to_json, exit_code=self.exit_code)
+
+    def _dockerfile(self, plan: EnvironmentPlan) -> str:
+        from toolmatrix.commands.render import render
+
+        request = self.report.answer.outcome.request
+        rendered = render(
+            wanted=[
+                f"{line.component}=={plan.versions[line.component]}"
+                for line in self.case.lines
+                if line.component in plan.versions and not line.asks[0].option
+            ],
+            format="dockerfile",
+            from_="wheel",
+            target=plan.target,
+            device=[request.named(device) for device in request.devices],
+            with_=[f"python=={plan.python}"],
+            matrix=self.matrix,
+        )
+        return next(text for path, text in rendered.items() if path.endswith(".Dockerfile"))
 
     def _further(self) -> list[str]:
         """The nearest request whose answer facts support in all parts, where those of this one do not."""
@@ -85,13 +176,30 @@ class EnvironmentAnswer(Outcome):
     group="Resolve and explain",
     order=2,
     usage="[REPO]",
+    delivery_options=("write", "guard"),
+    own={
+        "write": option(
+            "--write",
+            kind="text",
+            metavar="FORM",
+            allowed=FORMS,
+            cli_only=True,
+            help="Print a file that creates the environment",
+        ),
+        "guard": option(
+            "--guard",
+            kind="flag",
+            cli_only=True,
+            help="Write constraints that keep the pins in later installations",
+        ),
+    },
     completer="file",
     does="solving",
     formats=PRINTED,
     examples=(
         "toolmatrix env . --device 'RTX 5090'",
         "toolmatrix env requirements.txt --with driver==535 --with python==3.10",
-        "toolmatrix env ../paper --json",
+        "toolmatrix env . --target x86,amd,arm --write uv --output pyproject.toml",
     ),
 )
 def env(repo: Path = ".", **options: Unpack[RequestOptions]) -> EnvironmentAnswer:
@@ -102,8 +210,10 @@ def env(repo: Path = ".", **options: Unpack[RequestOptions]) -> EnvironmentAnswe
     whose files ask for nothing.
     """
     options = options.copy()
-    options.setdefault("from_", "")
-    options["from_"] = options["from_"] or "wheel"
+    options["from_"] = options.get("from_") or "wheel"
+    # One file for several targets has one Python.
+    if len(split_words(options.get("target", ()))) > 1:
+        options["align"] = options.get("align") or "python"
     context = request_context(options.get("matrix"), options.get("keep", ""))
     words = fields((), {**options})
     path = os.fspath(repo)
@@ -112,7 +222,7 @@ def env(repo: Path = ".", **options: Unpack[RequestOptions]) -> EnvironmentAnswe
     if case.depends_on_python and (python := _python(solved)):
         case = read_case(context.index, path, _accelerator(context, words), python)
         solved = _solve(context, words, case)
-    return EnvironmentAnswer(context, case, solved, words.at)
+    return EnvironmentAnswer(context, case, solved, words, options.get("matrix"))
 
 
 def _accelerator(context: RequestContext, words: Fields) -> str:
@@ -209,3 +319,32 @@ def _python(solved: CaseAnswer) -> str:
     if isinstance(outcome, Unsatisfiable):
         return ""
     return outcome.chosen(outcome.request.targets[0]).get("python", "")
+
+
+def _pylock(plan: EnvironmentPlan) -> str:
+    """All packages with their files and hashes as uv locks them (PEP 751). Raises Unresolved, ToolMissing."""
+    import tempfile
+
+    from toolmatrix.api import environments
+    from toolmatrix.errors import Unresolved
+    from toolmatrix.harvest.resolver import Uv
+
+    entries = [*environments.requirements(plan)]
+    where = [
+        "--python-version",
+        plan.python,
+        "--python-platform",
+        f"{plan.machine}-unknown-linux-gnu",
+    ]
+    for entry in entries:
+        if entry.url:
+            where += ["--find-links" if entry.flat else "--index", entry.url]
+    where += ["--index-strategy", "unsafe-best-match"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "pylock.toml")
+        uv = Uv(caller().env, "--write pylock")
+        refusal = uv.lock([entry.text for entry in entries], path, where)
+        if refusal:
+            raise Unresolved("uv finds no set of packages", found=refusal)
+        with open(path, encoding="utf-8") as file:
+            return file.read()

@@ -94,7 +94,9 @@ class EnvironmentPlan(Value):
     builds: tuple[variants.Variant, ...]
     packages: tuple[str, ...]
     unchecked: tuple[str, ...]
+    conda: tuple[str, ...]
     system: tuple[str, ...]
+    machine: str
 
     @property
     def pins(self) -> list[str]:
@@ -149,6 +151,8 @@ def environment(
     carried = variants.carried(index, resolution, target)
     return EnvironmentPlan(
         target=target,
+        machine=index.header["targets"][target]["context"]["machine"],
+        conda=tuple(text.text for text in case.conda),
         system=tuple(
             f"{name} {chosen[name]}"
             for name in ("cuda", "cudnn", "rocm")
