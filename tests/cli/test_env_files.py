@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -17,6 +18,7 @@ from tests.harvest import shop
 from tests.images import hostile as servers
 from tests.images.hostile import Reply
 from toolmatrix import toml
+from toolmatrix.api.proofs import source_imports
 from toolmatrix.errors import LockError, RenderError
 
 if TYPE_CHECKING:
@@ -202,6 +204,14 @@ def test_a_guard_keeps_the_pins(real: Cli, here: Path) -> None:
     assert "--constraint toolmatrix-constraints.txt" in run.out
 
 
+def test_a_folder_may_be_named_by_an_option(real: Cli, here: Path) -> None:
+    (here / "inside").mkdir()
+    (here / "inside" / "requirements.txt").write_text("torch==2.7.0\n")
+    run = real("env", "-C", "inside", "--guard", "--write", "pip")
+    assert "torch==2.7.0" in run.out
+    assert (here / "inside" / "toolmatrix-constraints.txt").exists()
+
+
 def test_a_file_is_printed_in_the_place_of_the_answer(real: Cli, here: Path) -> None:
     (here / "requirements.txt").write_text(REQUIREMENTS)
     run = real("env", "--write", "pip", "--output", "fixed.txt", "--device", DEVICE)
@@ -210,3 +220,65 @@ def test_a_file_is_printed_in_the_place_of_the_answer(real: Cli, here: Path) -> 
     (here / "requirements.txt").write_text("tensorflow==2.10.0\n")
     assert real("env", "--write", "pip", "--device", DEVICE).code == 1
     assert real("env", "--write", "poetry").code == 2
+
+
+CODE = {
+    "main.py": "import os, numpy.linalg\nfrom own import x\nif TYPE_CHECKING:\n    import typed\n"
+    "try:\n    import apex\nexcept ImportError:\n    import fallback\n",
+    "own/__init__.py": "from . import y\nimport einops\n",
+    "own/broken.py": "def f(:\n",
+    "tests/test_own.py": "import pytest\n",
+    "setup.py": "import setuptools\n",
+    ".venv/lib/other.py": "import other\n",
+}
+
+
+def code(folder: Path) -> Path:
+    """A repository with code."""
+    for name, text in CODE.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def test_what_code_imports_is_read_and_not_run(tmp_path: Path) -> None:
+    imports = source_imports(str(code(tmp_path)))
+    assert imports.needed == ("einops", "numpy")
+    assert imports.optional == ("apex", "fallback")
+    assert imports.unparsed == ("own/broken.py",)
+
+
+def test_a_proof_has_to_be_allowed(real: Cli, here: Path) -> None:
+    (here / "requirements.txt").write_text(REQUIREMENTS)
+    run = real("env", "--prove")
+    assert run.code == 2
+    assert "`--prove` installs and imports packages of others" in run.err
+
+
+@pytest.mark.process
+def test_a_proof_installs_and_imports(server: Server, cli: Cli, here: Path) -> None:
+    code(here)
+    (here / "requirements.txt").write_text("numpy\neinops\n")
+    (version,) = toolmatrix.env(here, with_=f"python=={SERIES}").plans.values()
+    members = {"numpy/__init__.py": b"", "numpy/linalg.py": b""}
+    release = version.versions["numpy"]
+    shop.stock(server, "numpy", [shop.installable("numpy", release, members)])
+    shop.stock(server, "einops", [shop.installable("einops", "0.8", {})])
+    index = {
+        "UV_DEFAULT_INDEX": f"{server.url}/simple",
+        "UV_NO_CACHE": "1",
+        "PATH": f"{BESIDE}:{os.environ['PATH']}",
+    }
+    if version.machine != platform.machine():
+        pytest.skip("no target is for this machine")
+    run = cli("env", "--with", f"python=={SERIES}", "--prove", "--yes", **index)
+    proof = json.loads((here / "toolmatrix-proof.json").read_text())
+    steps = {(step["kind"], step["name"]): step["passed"] for step in proof["steps"]}
+    # The wheel of einops here has no module.
+    assert steps["import", "numpy"]
+    assert not steps["import", "einops"]
+    assert not steps["optional", "apex"]
+    assert (run.code, proof["passed"]) == (1, False)
+    assert "FAIL" in run.out
+    assert "not proven in" in run.out

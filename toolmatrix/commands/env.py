@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from toolmatrix.api import PLAIN, Outcome, Report, split_words
+from toolmatrix.api import PLAIN, Outcome, Report, as_json, split_words
 from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import fields, request_context
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
-from toolmatrix.errors import NothingMatched
+from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.outputs import replace_files
 from toolmatrix.report.environments import GUARD, CaseReport
 from toolmatrix.request.cases import CaseLine, RepositoryCase, read_case
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.api import Matrix, Path
     from toolmatrix.api.answers import NoAnswer
+    from toolmatrix.api.proofs import ProofDocument
     from toolmatrix.api.requests import RequestOptions
     from toolmatrix.factbase.index import Index
     from toolmatrix.report.environments import EnvironmentDocument, EnvironmentPlan
@@ -53,6 +54,7 @@ class EnvironmentAnswer(Outcome):
         answer: CaseAnswer,
         words: Fields,
         matrix: Matrix,
+        path: str,
     ) -> None:
         self.context = context
         self.case = case
@@ -60,6 +62,7 @@ class EnvironmentAnswer(Outcome):
         self.guard = ""
         self.report = CaseReport(context.index, case, answer, words.at)
         self.words = words
+        self.path = path
         self.matrix = matrix
 
     @property
@@ -122,10 +125,35 @@ class EnvironmentAnswer(Outcome):
 
         return environments.constraints(environments.only(self.plans, "constraints"))
 
-    def deliver(self, *, write: str, guard: bool) -> EnvironmentAnswer | Report:
-        """Print the file of a form, or write the constraints and print what keeps them."""
+    def prove(self, into: Path = "") -> ProofDocument:
+        """Create the environment, in a folder that is removed unless it is named, and import what the code imports.
+
+        It installs and imports packages of others. Raises ToolMissing without uv, UsageError for another machine.
+        """
+        import tempfile
+
+        from toolmatrix.api import environments, proofs
+
+        plan, path = environments.only(self.plans, "a proof"), os.fspath(into)
+        if path:
+            return proofs.prove(plan, self.path, os.path.abspath(path), caller().env)
+        with tempfile.TemporaryDirectory(prefix="toolmatrix-env-") as folder:
+            return proofs.prove(plan, self.path, os.path.join(folder, "env"), caller().env)
+
+    def deliver(
+        self, *, write: str, guard: bool, prove: bool, yes: bool, into: str
+    ) -> EnvironmentAnswer | Report:
+        """Print the file of a form, write the constraints and print what keeps them, or write a proof."""
+        if prove and not yes:
+            raise UsageError(
+                "`--prove` installs and imports packages of others",
+                expected="`--yes` beside it",
+                help="prove it in a container, or add `--yes`",
+            )
         if not self.plans:
             return self
+        if prove:
+            return self._proof(into)
         if guard:
             path = caller().path(GUARD)
             replace_files({path: self.constraints()})
@@ -135,6 +163,18 @@ class EnvironmentAnswer(Outcome):
             return self
         text = self.file(write)
         return Report(words=lambda _: text, document=self.to_json, exit_code=self.exit_code)
+
+    def _proof(self, into: str) -> Report:
+        from toolmatrix.api.proofs import FILE, proof_text
+
+        proof = self.prove(into)
+        replace_files({caller().path(FILE): as_json(proof)})
+        caller().note(f"wrote {FILE}")
+        return Report(
+            words=lambda _: proof_text(proof),
+            document=lambda: proof,
+            exit_code=0 if proof["passed"] else 1,
+        )
 
     def _dockerfile(self, plan: EnvironmentPlan) -> str:
         from toolmatrix.commands.render import render
@@ -176,7 +216,7 @@ class EnvironmentAnswer(Outcome):
     group="Resolve and explain",
     order=2,
     usage="[REPO]",
-    delivery_options=("write", "guard"),
+    delivery_options=("write", "guard", "prove", "yes", "into"),
     own={
         "write": option(
             "--write",
@@ -192,6 +232,27 @@ class EnvironmentAnswer(Outcome):
             cli_only=True,
             help="Write constraints that keep the pins in later installations",
         ),
+        "prove": option(
+            "--prove",
+            kind="flag",
+            cli_only=True,
+            excludes=("write",),
+            help="Create the environment, and import what the code of the repository imports; needs `--yes`",
+        ),
+        "yes": option(
+            "--yes",
+            kind="flag",
+            cli_only=True,
+            help="Allow `--prove` to install and import packages of others",
+        ),
+        "into": option(
+            "--into",
+            kind="text",
+            shape="path",
+            metavar="DIR",
+            cli_only=True,
+            help="Keep the environment of `--prove` in this folder",
+        ),
     },
     completer="file",
     does="solving",
@@ -202,11 +263,11 @@ class EnvironmentAnswer(Outcome):
         "toolmatrix env . --target x86,amd,arm --write uv --output pyproject.toml",
     ),
 )
-def env(repo: Path = ".", **options: Unpack[RequestOptions]) -> EnvironmentAnswer:
+def env(repo: Path = "", **options: Unpack[RequestOptions]) -> EnvironmentAnswer:
     """Find an environment for a repository.
 
     Its files are read, never run, and solved as one request with wheels; where there is no answer, as few of their
-    lines as it takes are widened. Raises ManifestError for a file that cannot be read, NothingMatched for a folder
+    lines as it takes are widened. Without a path it is the current folder. Raises ManifestError for a file that cannot be read, NothingMatched for a folder
     whose files ask for nothing.
     """
     options = options.copy()
@@ -216,13 +277,13 @@ def env(repo: Path = ".", **options: Unpack[RequestOptions]) -> EnvironmentAnswe
         options["align"] = options.get("align") or "python"
     context = request_context(options.get("matrix"), options.get("keep", ""))
     words = fields((), {**options})
-    path = os.fspath(repo)
+    path = os.fspath(repo) or caller().path(".")
     case = read_case(context.index, path, _accelerator(context, words))
     solved = _solve(context, words, case)
     if case.depends_on_python and (python := _python(solved)):
         case = read_case(context.index, path, _accelerator(context, words), python)
         solved = _solve(context, words, case)
-    return EnvironmentAnswer(context, case, solved, words, options.get("matrix"))
+    return EnvironmentAnswer(context, case, solved, words, options.get("matrix"), path)
 
 
 def _accelerator(context: RequestContext, words: Fields) -> str:

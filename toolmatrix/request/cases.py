@@ -57,10 +57,11 @@ _KINDS = tuple(
 _ALL_COUNT = 4
 # Folders whose files are as near as those beside them.
 _SIDE = re.compile(r"(?:requirements?|docker|conda|envs?|environments?|\.devcontainer)/")
-_LEFT_OUT = re.compile(
+LEFT_OUT = re.compile(
     r"dev(elop(ment)?)?|tests?|testing|docs?|lint(ing)?|typing|style|ci|build|release|publish|optional|constraints?"
     r"|examples?|notebooks?|benchmarks?"
 )
+"""Names of what a repository is not run with."""
 _ACCELERATORS: Mapping[str, str] = {
     **dict.fromkeys(("cuda", "gpu", "nvidia"), "cuda"),
     **dict.fromkeys(("rocm", "amd", "hip"), "rocm"),
@@ -216,7 +217,7 @@ class _CaseReader:
         """True for a file that is not for development, nor for another accelerator."""
         words = {*re.split(r"[^a-z0-9]+", name.lower())}
         computes = {_ACCELERATORS[word] for word in words if word in _ACCELERATORS}
-        left_out = any(map(_LEFT_OUT.fullmatch, words))
+        left_out = any(map(LEFT_OUT.fullmatch, words))
         return not left_out and (not computes or self.accelerator in computes)
 
     def manifest(self, path: str) -> ProjectManifest | None:
