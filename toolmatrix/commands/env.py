@@ -267,8 +267,8 @@ def env(repo: Path = "", **options: Unpack[RequestOptions]) -> EnvironmentAnswer
     """Find an environment for a repository.
 
     Its files are read, never run, and solved as one request with wheels; where there is no answer, as few of their
-    lines as it takes are widened. Without a path it is the current folder. Raises ManifestError for a file that cannot be read, NothingMatched for a folder
-    whose files ask for nothing.
+    lines as it takes are widened. Without a path it is the current folder. Raises ManifestError for a file that cannot
+    be read, NothingMatched for a folder whose files ask for nothing.
     """
     options = options.copy()
     options["from_"] = options.get("from_") or "wheel"
