@@ -138,6 +138,28 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str], int]] = {
         {"torch": "2.7.0", "cuda": "12.8.0"},
         0,
     ),
+    "an index for another accelerator": (
+        {"requirements.txt": "--index-url https://download.pytorch.org/whl/cu126\ntorch==2.7.1\n"},
+        {"target": "amd"},
+        {"torch": "2.7.1"},
+        0,
+    ),
+    "a table with a source": (
+        {
+            "pyproject.toml": '[tool.poetry.dependencies]\npython = "^3.8,<3.11"\nfire = "*"\n'
+            'torch = {version = "^1.13.1", source = "a"}\n[[tool.poetry.source]]\nname = "a"\n'
+            'url = "https://download.pytorch.org/whl/cu117"\npriority = "explicit"\n'
+        },
+        {},
+        {"torch": "1.13.1", "cuda": "11.7.1", "python": "3.10"},
+        0,
+    ),
+    "an extra that later releases do not have": (
+        {"requirements.txt": "jax[cuda12_pip]==0.4.25\n"},
+        {"device": DEVICE},
+        {"jax": "0.6.0"},
+        0,
+    ),
     "a release that the matrix does not know": (
         {"requirements.txt": "torch==0.4.1\n"},
         {},

@@ -281,8 +281,11 @@ def env(repo: Path = "", **options: Unpack[RequestOptions]) -> EnvironmentAnswer
     case = read_case(context.index, path, _accelerator(context, words))
     solved = _solve(context, words, case)
     if case.depends_on_python and (python := _python(solved)):
+        before = [line.asks for line in case.lines]
         case = read_case(context.index, path, _accelerator(context, words), python)
-        solved = _solve(context, words, case)
+        # Most markers are on packages that the matrix does not know.
+        if [line.asks for line in case.lines] != before:
+            solved = _solve(context, words, case)
     return EnvironmentAnswer(context, case, solved, words, options.get("matrix"), path)
 
 
@@ -305,7 +308,7 @@ def _solve(context: RequestContext, words: Fields, case: RepositoryCase) -> Case
     for other in _alternatives(context, words, case, best):
         if _rank(other) > _rank(best):
             best = other
-    return best
+    return best.explained()
 
 
 def _answer(
@@ -313,6 +316,7 @@ def _answer(
     words: Fields,
     case: RepositoryCase,
     keep: Mapping[str, str] | None = None,
+    levels: Sequence[int] = (),
 ) -> CaseAnswer:
     preferred = [*case.keep, *(keep or {}).items()]
 
@@ -321,7 +325,7 @@ def _answer(
         kept = tuple((target, *pin) for target in whole.targets for pin in preferred)
         return whole.replace(keep=(*whole.keep, *kept))
 
-    return answer(context.index, case.lines, request)
+    return answer(context.index, case.lines, request, levels)
 
 
 def _alternatives(
@@ -346,11 +350,12 @@ def _alternatives(
     then = _answer(context, words.replace(at=day), case)
     yield then
     # On a machine that they were not written for they keep what they had.
+    if not (words.device or words.with_):
+        return
     written = _answer(context, Fields(from_=words.from_, target=words.target, at=day), case)
-    if (words.device or words.with_) and not isinstance(written.outcome, Unsatisfiable):
-        yield _answer(
-            context, words, case, written.outcome.chosen(written.outcome.request.targets[0])
-        )
+    if not isinstance(written.outcome, Unsatisfiable):
+        releases = written.outcome.chosen(written.outcome.request.targets[0])
+        yield _answer(context, words, case, releases, first.levels)
 
 
 def _released(index: Index, line: CaseLine) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from toolmatrix.documents import Annotated, FilePlace, MatrixHead, TypedDict
 from toolmatrix.manifests import names as called
 from toolmatrix.report import claims, cores, remarks, terminal, variants
@@ -30,7 +28,6 @@ SCHEMA = "toolmatrix.environment/1"
 GUARD = "toolmatrix-constraints.txt"
 """The name of a file of constraints."""
 TOOLS = ("uv", "pip")
-_EDITABLE = re.compile(r"^(?:-e|--editable)[\s=]+")
 # So many lines of a reason are printed; a document has all.
 _MOST = 3
 
@@ -152,7 +149,7 @@ def environment(
     return EnvironmentPlan(
         target=target,
         machine=index.header["targets"][target]["context"]["machine"],
-        conda=tuple(text.text for text in case.conda),
+        conda=case.conda,
         system=tuple(
             f"{name} {chosen[name]}"
             for name in ("cuda", "cudnn", "rocm")
@@ -162,10 +159,7 @@ def environment(
         versions={name: v for name, v in chosen.items() if not components[name]["variant_of"]},
         builds=tuple(builds),
         packages=tuple(packages),
-        unchecked=tuple(
-            _EDITABLE.sub("", text)
-            for text in (*(line.text for line in apart), *(t.text for t in case.unchecked))
-        ),
+        unchecked=(*(line.text for line in apart), *case.unchecked),
     )
 
 
@@ -215,6 +209,11 @@ class CaseReport:
         first = next(iter(self.resolution.targets), "") if self.resolution else ""
         return self.resolution.chosen(first).get(component) if self.resolution else None
 
+    def local(self, component: str) -> str:
+        """The release of a component with the line of its build on the first target, "" without builds."""
+        builds = self.environments()[0].builds if self.resolution else ()
+        return next((build.local for build in builds if build.component == component), "")
+
     def findings(self) -> list[FindingHead]:
         """What had to change, each with its reason and its place; nothing where that did not help."""
         changes = self.answer.relaxed if self.resolution else ()
@@ -225,6 +224,10 @@ class CaseReport:
         line, version = relaxation.line, self.version(relaxation.line.component)
         code = "TM120" if line.open else "TM108" if line.refusal else "TM106"
         changed = f"{line.component}=={version}" if relaxation.asks and version else ""
+        local = self.local(line.component)
+        # The same release from another index.
+        if changed and local and f"=={version}" in line.part.asks[0].selector:
+            changed = f"{line.component}=={local}"
         instead = changed or ("not checked with the rest" if line in self.apart() else "left out")
         reasons = [cores.sentence(self.index, part) for part in self.reasons(relaxation)]
         facts = [
@@ -259,11 +262,17 @@ class CaseReport:
         # That a wheel is one of several builds is no reason.
         grounds = [part for part in parts if part.ground and part.ground.kind != "needs"]
 
-        def is_other(part: CoreLine) -> bool:
-            subject = part.ground.subject if part.ground else ""
-            return line.component not in (subject, components[subject]["variant_of"])
+        def rank(part: CoreLine) -> tuple[bool, bool]:
+            """What is about the line comes first, and what excludes builds for something else last."""
+            ground = part.ground
+            if ground is None:
+                return True, True
+            about = (ground.subject, components[ground.subject]["variant_of"])
+            return line.component not in about, ground.component in ("accelerator", "machine")
 
-        return [*requested, *sorted(grounds, key=is_other)]
+        # A machine says more than the lines beside.
+        requested.sort(key=lambda part: bool(part.ask and part.ask.option in ("", "with")))
+        return [*requested, *sorted(grounds, key=rank)]
 
     def document(self, conflict: ConflictDocument | None) -> EnvironmentDocument:
         """Everything as JSON values."""
@@ -295,8 +304,8 @@ class CaseReport:
                 for line in case.lines
             ],
             "findings": self.findings(),
-            "unchecked": [text.text for text in case.unchecked],
-            "conda": [text.text for text in case.conda],
+            "unchecked": list(case.unchecked),
+            "conda": list(case.conda),
             "unread": [
                 {"text": entry.text.text, "why": entry.why, "where": entry.where.to_json()}
                 for entry in case.unread
@@ -395,7 +404,7 @@ class CaseReport:
             ("only conda installs", case.conda),
         ):
             if texts:
-                words = ", ".join(printable(text.text) for text in texts)
+                words = ", ".join(map(printable, texts))
                 yield [title, *screen.wrap(words, "  ", "  ")]
         unread = [
             f"  {entry.where}  {printable(entry.text.text)}: {entry.why}" for entry in case.unread

@@ -25,7 +25,6 @@ from toolmatrix.manifests.model import (
     ManifestEnvironment,
     NotRead,
     ProjectManifest,
-    Traced,
 )
 from toolmatrix.manifests.requirements import PackageIndexes, requirement
 from toolmatrix.request.judgement import RequestedPart, RequestedParts
@@ -71,6 +70,7 @@ _ACCELERATORS: Mapping[str, str] = {
 }
 _LOCKS = ("uv.lock", "poetry.lock", "pylock.toml")
 _SERIES = re.compile(r"\s*(\d+\.\d+)(?:\.\d+)?\s*")
+_EDITABLE = re.compile(r"^(?:-e|--editable)[\s=]+")
 OF_PYTHON = "its marker depends on Python"
 """Why a line is not read that a Python decides."""
 
@@ -118,8 +118,8 @@ class RepositoryCase(Value):
     files: tuple[str, ...]
     lines: tuple[CaseLine, ...]
     unread: tuple[NotRead, ...]
-    unchecked: tuple[Traced, ...]
-    conda: tuple[Traced, ...]
+    unchecked: tuple[str, ...]
+    conda: tuple[str, ...]
     keep: tuple[tuple[str, str], ...]
     locks: tuple[str, ...]
     errors: tuple[ManifestError, ...]
@@ -348,10 +348,10 @@ class _CaseReader:
             lines=tuple(sorted(lines, key=self.order)),
             unread=tuple(entry for entry in self.unread if entry not in addresses),
             unchecked=(
-                *(item.text for item in rest if item.kind == PIP),
-                *(entry.text for entry in addresses),
+                *(_requirement(item) for item in rest if item.kind == PIP),
+                *(_EDITABLE.sub("", entry.text.text) for entry in addresses),
             ),
-            conda=tuple(item.text for item in rest if item.kind == CONDA),
+            conda=tuple(item.text.text for item in rest if item.kind == CONDA),
             keep=tuple(self.keep()),
             locks=tuple(self.locks),
             errors=tuple(self.errors),
@@ -423,6 +423,14 @@ class _CaseReader:
     def order(self, line: CaseLine) -> int:
         """Frameworks are chosen first, whatever the order of a file."""
         return 0 if self.index.header["components"][line.component]["framework"] else 1
+
+
+def _requirement(item: Item) -> str:
+    """A requirement of pip as it is written, with the name that a table has before it."""
+    if item.text.text.lower().startswith(item.name.lower()):
+        return item.text.text
+    extras = f"[{','.join(item.extras)}]" if item.extras else ""
+    return f"{item.name}{extras}{item.specifier.removeprefix('*')}"
 
 
 def known(names: Names, text: str) -> Sequence[Ask]:

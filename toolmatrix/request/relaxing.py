@@ -44,25 +44,39 @@ class Relaxation(Value):
 
 
 class CaseAnswer(Value):
-    """The outcome of a case, and the lines that had to be relaxed."""
+    """The outcome of a case, and how wide each of its lines had to be made."""
 
     outcome: Resolution | Unsatisfiable
+    levels: tuple[int, ...]
     relaxed: tuple[Relaxation, ...]
+    search: _Relaxing
+
+    def explained(self) -> CaseAnswer:
+        """The same with the reason of each relaxed line, which takes a search each."""
+        return self.replace(relaxed=tuple(map(self.search.explained, self.relaxed)))
 
 
 def answer(
-    index: Index, lines: Sequence[CaseLine], request: Callable[[Sequence[Ask]], Request]
+    index: Index,
+    lines: Sequence[CaseLine],
+    request: Callable[[Sequence[Ask]], Request],
+    levels: Sequence[int] = (),
 ) -> CaseAnswer:
-    """The best answer to lines, which `request` makes a request of."""
+    """The best answer to lines, which `request` makes a request of; `levels` are those of a similar answer."""
     search = _Relaxing(index, lines, request)
-    refused = search.widen()
-    if refused is None:
+    search.levels = [*levels] or search.levels
+    outcome: Resolution | Unsatisfiable | None = search.widen()
+    if outcome is None:
         search.restore()
         search.nearest()
         # Unread facts and evidence are those of the final request.
         outcome = resolve(index, search.request())
-        return CaseAnswer(outcome=outcome, relaxed=tuple(search.relaxed()))
-    return CaseAnswer(outcome=refused, relaxed=tuple(search.relaxed()))
+    return CaseAnswer(
+        outcome=outcome,
+        levels=tuple(search.levels),
+        relaxed=tuple(search.relaxed()),
+        search=search,
+    )
 
 
 def smallest(refused: Unsatisfiable) -> Core:
@@ -105,6 +119,12 @@ class _Relaxing:
                 for number, steps in enumerate(self.steps)
                 if self.levels[number] + 1 < len(steps)
                 and any((ask.component, ask.selector) in behind for ask in self.asks(number))
+            ]
+            # A named build also decides what a target computes on, which is then nobody's line.
+            candidates = candidates or [
+                number
+                for number, line in enumerate(self.lines)
+                if self.levels[number] == 0 and line.asks != line.free
             ]
             if not candidates:
                 return refused
@@ -158,19 +178,24 @@ class _Relaxing:
         return _FRAMEWORK if self.components[component]["framework"] else 0
 
     def relaxed(self) -> Iterator[Relaxation]:
-        """The lines that were widened, in the order of the case, each with why it cannot stay beside the rest."""
+        """The lines that were widened, in the order of the case."""
         for number, level in enumerate(self.levels):
             if level:
-                core = self.reason(number, level) or self.cores.get(number)
+                core = self.cores.get(number)
                 yield Relaxation(line=self.lines[number], asks=self.asks(number), core=core)
 
-    def reason(self, number: int, level: int) -> Core | None:
-        """The conflict of a line as it is written with the others as wide as they are; None where there is none."""
-        chosen, self.chosen = self.chosen, {}
+    def explained(self, relaxation: Relaxation) -> Relaxation:
+        """A relaxation with the conflict of its line as it is written beside the others, as wide as they are."""
+        number = self.lines.index(relaxation.line)
+        if relaxation.line.refusal:
+            return relaxation
+        (chosen, self.chosen), level = (self.chosen, {}), self.levels[number]
         self.levels[number] = 0
-        refused = None if self.lines[number].refusal else resolve(self.index, self.request())
+        refused = resolve(self.index, self.request())
         self.chosen, self.levels[number] = chosen, level
-        return smallest(refused) if isinstance(refused, Unsatisfiable) else None
+        if isinstance(refused, Unsatisfiable):
+            return relaxation.replace(core=smallest(refused))
+        return relaxation
 
     def weaker(self, line: CaseLine) -> Iterator[_Step]:
         """The steps by which a line is widened."""
