@@ -219,6 +219,38 @@ def test_a_change_names_its_place_and_its_reason(tmp_path: Path) -> None:
     ]
 
 
+def test_an_answer_that_facts_support_names_the_newer_one(tmp_path: Path) -> None:
+    write(tmp_path, {"requirements.txt": "torch\nnumpy\ntransformers\ntokenizers==0.12.1\n"})
+    answer = toolmatrix.env(tmp_path)
+    assert answer.exit_code == 0
+    assert answer.versions["numpy"] == "1.26.4"
+    assert "no fact supports numpy 2.2.6 here: transformers 4.33.3 goes with" in str(
+        answer
+    ).replace("\n  ", " ")
+
+
+def test_what_no_fact_decides_is_in_the_document(tmp_path: Path) -> None:
+    write(tmp_path, {"requirements.txt": "torch==2.0.1\ndeepspeed==0.9.5\n"})
+    document = toolmatrix.env(tmp_path).to_json()
+    assert document["outcome"] == "unknown"
+    assert any("deepspeed 0.9.5" in text for text in document["undecided"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "mamba-ssm @ file:///a/mamba_ssm-1.0.1%2Bcu118torch2.1cxx11abiFALSE-cp310-cp310-linux_x86_64.whl",
+        "torch===2.1.0+weird.1",
+        "torch==2.*",
+        "torch!=2.1.0",
+        "torch>99",
+    ],
+)
+def test_odd_lines_have_an_answer(line: str, tmp_path: Path) -> None:
+    write(tmp_path, {"requirements.txt": f"torch\n{line}\n"})
+    assert "torch" in toolmatrix.env(tmp_path).versions
+
+
 @pytest.mark.parametrize(
     ("files", "error"),
     [

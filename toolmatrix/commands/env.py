@@ -201,7 +201,7 @@ class EnvironmentAnswer(Outcome):
 
         resolution = self.report.resolution
         if resolution is None or resolution.known:
-            return []
+            return self.report.newer()
         further = remarks.document(self.context, resolution)
         return [further["fully_known"]["text"]] if "fully_known" in further else []
 
@@ -308,7 +308,7 @@ def _solve(context: RequestContext, words: Fields, case: RepositoryCase) -> Case
     for other in _alternatives(context, words, case, best):
         if _rank(other) > _rank(best):
             best = other
-    return best.explained()
+    return best.supported().explained()
 
 
 def _answer(

@@ -30,6 +30,7 @@ GUARD = "toolmatrix-constraints.txt"
 TOOLS = ("uv", "pip")
 # So many lines of a reason are printed; a document has all.
 _MOST = 3
+_MOST_UNDECIDED = 4
 
 
 class CaseLineEntry(TypedDict):
@@ -60,7 +61,8 @@ class TargetPins(TypedDict):
 
 class EnvironmentDocument(TypedDict):
     """What `toolmatrix env --json` prints: the versions of the first target by component (null without an answer) and
-    all targets, the lines of files that were taken, what had to change, and what was passed on unchecked or not read.
+    all targets, the lines of files that were taken, what had to change, what was passed on unchecked or not read, and
+    what no fact decides.
     """
 
     schema: Annotated[str, SCHEMA]
@@ -76,6 +78,7 @@ class EnvironmentDocument(TypedDict):
     unchecked: list[str]
     conda: list[str]
     unread: list[UnreadLineEntry]
+    undecided: list[str]
     conflict: ConflictDocument | None
 
 
@@ -310,6 +313,7 @@ class CaseReport:
                 {"text": entry.text.text, "why": entry.why, "where": entry.where.to_json()}
                 for entry in case.unread
             ],
+            "undecided": self.unread_facts(),
             "conflict": conflict,
         }
 
@@ -383,6 +387,21 @@ class CaseReport:
         if self.resolution is None or self.resolution.known:
             return []
         return [entry["text"] for entry in remarks.unread(self.resolution)]
+
+    def newer(self) -> list[str]:
+        """The newer releases that were left out, as no fact supports them, and why."""
+        newer, resolution = self.answer.newer, self.resolution
+        if newer is None or resolution is None:
+            return []
+        target, heads = newer.request.targets[0], self.index.header["components"]
+        before, wanted = resolution.chosen(target), {line.component for line in self.case.lines}
+        others = [
+            f"{name} {version}"
+            for name, version in newer.chosen(target).items()
+            if name in wanted and before.get(name) != version and not heads[name]["variant_of"]
+        ]
+        why = remarks.unread(newer)[0]["text"]
+        return [f"no fact supports {terminal.listing(others)} here: {why}"] if others else []
 
     def lines(self) -> list[str]:
         """The lines that were taken, with the releases that they get."""

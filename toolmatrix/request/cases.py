@@ -14,6 +14,7 @@ import re
 from toolmatrix import toml
 from toolmatrix.errors import ManifestError, NothingMatched, Position, ToolmatrixError
 from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.versions import SelectorError
 from toolmatrix.manifests import files, read
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import (
@@ -70,6 +71,7 @@ _ACCELERATORS: Mapping[str, str] = {
 }
 _LOCKS = ("uv.lock", "poetry.lock", "pylock.toml")
 _SERIES = re.compile(r"\s*(\d+\.\d+)(?:\.\d+)?\s*")
+_LOCAL = re.compile(r"\+[\w.]+")
 _EDITABLE = re.compile(r"^(?:-e|--editable)[\s=]+")
 OF_PYTHON = "its marker depends on Python"
 """Why a line is not read that a Python decides."""
@@ -364,19 +366,18 @@ class _CaseReader:
     def line(self, part: RequestedPart) -> CaseLine | None:
         """The line of a part; None for what an image or the distribution brings beside the packages."""
         name = part.component
-        if not self.is_package(name) and name != PYTHON and part.item.kind != CONDA:
-            return None
-        # Tools of a build are known by what they build.
-        if self.index.header["components"][name]["way"] == "source":
+        of_conda = part.item.kind == CONDA and name in TOOLKIT
+        if not self.is_package(name) and name != PYTHON and not of_conda:
             return None
         free, item = self.free(part), part.item
         named = item.kind != PIP or item.indexes or "+" in item.specifier
         return CaseLine(part=part, asks=self.labelled(part.asks) if named else free, free=free)
 
     def is_package(self, name: str) -> bool:
-        """True for a component that pip installs, whatever else it may be."""
+        """True for a component that pip installs; tools of a build are known by what they build."""
         packages = (*called.packages().values(), *self.index.header["packages"].values())
-        return name in packages and name not in TOOLKIT and name != PYTHON
+        is_tool = name in TOOLKIT or self.index.header["components"][name]["way"] == "source"
+        return name in packages and name != PYTHON and not is_tool
 
     def labelled(self, asks: Sequence[Ask]) -> tuple[Ask, ...]:
         """Lines of a request with their words, which are wanted or, as a Python, present."""
@@ -405,9 +406,16 @@ class _CaseReader:
         for entry in (entry for requested in self.requested for entry in requested.unknown):
             item = by_text.get(id(entry.text))
             name = self.component(item) if item else ""
-            if item is None or (not self.is_package(name) and name != PYTHON):
+            if item is None or not name or not (self.is_package(name) or name == PYTHON):
                 continue
-            ask = Ask(component=name, selector=item.specifier.replace(" ", ""), text="")
+            # A local version names a build, of a release that is not known either.
+            selector = _LOCAL.sub("", item.specifier.replace(" ", ""))
+            try:
+                self.index.scale(name).parse(selector)
+            except SelectorError:
+                self.unread.append(entry)
+                continue
+            ask = Ask(component=name, selector=selector, text="")
             part = RequestedPart(
                 component=name, asks=(ask,), text=item.text.text, item=item, version=item.version
             )

@@ -11,7 +11,14 @@ from toolmatrix.factbase.index import Index
 from toolmatrix.request.cases import CaseLine, word
 from toolmatrix.solve.grounds import Core
 from toolmatrix.solve.request import Ask, Request
-from toolmatrix.solve.resolve import Resolution, Unsatisfiable, attempt, resolve, supported_release
+from toolmatrix.solve.resolve import (
+    Resolution,
+    Unsatisfiable,
+    attempt,
+    resolve,
+    supported,
+    supported_release,
+)
 from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
@@ -50,6 +57,16 @@ class CaseAnswer(Value):
     levels: tuple[int, ...]
     relaxed: tuple[Relaxation, ...]
     search: _Relaxing
+    newer: Resolution | None = None
+
+    def supported(self) -> CaseAnswer:
+        """The best answer that facts support in all parts, if there is one; the `newer` one rests on none of them."""
+        if isinstance(self.outcome, Unsatisfiable) or self.outcome.known:
+            return self
+        known = supported(self.search.index, self.outcome.request)
+        if known is None or not known.known:
+            return self
+        return self.replace(outcome=known, newer=self.outcome)
 
     def explained(self) -> CaseAnswer:
         """The same with the reason of each relaxed line, which takes a search each."""
