@@ -263,7 +263,13 @@ class CaseReport:
             and part.ask.text not in own
         ]
         # That a wheel is one of several builds is no reason.
-        grounds = [part for part in parts if part.ground and part.ground.kind != "needs"]
+        grounds = [
+            part
+            for part in parts
+            if part.ground
+            and part.ground.kind != "needs"
+            and components[part.ground.subject]["variant_of"] != part.ground.component
+        ]
 
         def rank(part: CoreLine) -> tuple[bool, bool]:
             """What is about the line comes first, and what excludes builds for something else last."""
