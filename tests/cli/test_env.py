@@ -257,6 +257,7 @@ def test_odd_lines_have_an_answer(line: str, tmp_path: Path) -> None:
         ({}, NothingMatched),
         ({"requirements.txt": "requests\n"}, NothingMatched),
         ({"requirements-dev.txt": "torch\n"}, NothingMatched),
+        ({"environment.yml": "dependencies:\n  - python=3.10\n"}, NothingMatched),
     ],
 )
 def test_nothing_to_solve(files: dict[str, str], error: type[Exception], tmp_path: Path) -> None:

@@ -291,13 +291,14 @@ def env(repo: Path = "", **options: Unpack[RequestOptions]) -> EnvironmentAnswer
 
 def _accelerator(context: RequestContext, words: Fields) -> str:
     """The accelerator that files are for: the one of the options, else CUDA."""
-    alone = read(context.index, words.replace(wanted=("python",)))
+    alone = read(context.index, words)
     named = [ask.selector for ask in alone.asks if ask.component == "accelerator"]
     return words.accelerator or next((name for name in named if name != "none"), "cuda")
 
 
 def _solve(context: RequestContext, words: Fields, case: RepositoryCase) -> CaseAnswer:
-    if not case.lines:
+    # A Python alone, or a toolkit of conda, is no environment.
+    if all(line.asks[0].option for line in case.lines):
         raise NothingMatched(
             "the files ask for nothing that the matrix knows",
             expected="a framework, or a package that goes with one",

@@ -426,7 +426,7 @@ class CaseReport:
         case = self.case
         for title, texts in (
             ("not checked: the matrix has no facts about them", case.unchecked),
-            ("only conda installs", case.conda),
+            ("not checked, and left to conda", case.conda),
         ):
             if texts:
                 words = ", ".join(map(printable, texts))
