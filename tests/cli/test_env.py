@@ -10,6 +10,7 @@ import pytest
 
 import toolmatrix
 from tests.cli.transcript import check
+from toolmatrix.api.answers import Resolved
 from toolmatrix.errors import ManifestError, NothingMatched
 from toolmatrix.resources import schema_path
 
@@ -268,3 +269,30 @@ def test_nothing_to_solve(files: dict[str, str], error: type[Exception], tmp_pat
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ManifestError):
         toolmatrix.env(tmp_path / "requirements.txt")
+
+
+def test_files_are_not_read_outside_the_repository(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("torch==2.1.0\n")
+    inside = write(tmp_path / "repository", {"environment.yml": "dependencies:\n  - numpy\n"})
+    (inside / "requirements.txt").symlink_to(outside)
+    answer = toolmatrix.env(inside)
+    assert "torch" not in answer.versions
+    assert "leaves the judged directory" in str(answer)
+    (inside / "environment.yml").unlink()
+    with pytest.raises(ManifestError):
+        toolmatrix.env(inside)
+
+
+@pytest.mark.parametrize("release", ["1.13.1", "2.1.0", "2.4.1", "2.8.0"])
+def test_what_resolve_answers_is_not_changed(release: str, tmp_path: Path) -> None:
+    wanted = (f"torch=={release}", "torchvision", "torchaudio")
+    chosen = toolmatrix.resolve(*wanted, from_="wheel")
+    assert isinstance(chosen, Resolved)
+    versions = {
+        name: chosen.components[name].version for name in ("torch", "torchvision", "torchaudio")
+    }
+    lines = "".join(f"{name}=={version}\n" for name, version in versions.items())
+    answer = toolmatrix.env(write(tmp_path, {"requirements.txt": lines}))
+    assert answer.to_json()["findings"] == []
+    assert versions.items() <= answer.versions.items()

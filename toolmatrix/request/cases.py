@@ -148,7 +148,7 @@ def word(ask: Ask) -> str:
 def read_case(index: Index, path: str, accelerator: str, python: str = "") -> RepositoryCase:
     """The case of a folder, or of one file, on an accelerator; a Python decides the markers about it.
 
-    Raises ManifestError for a file that cannot be read, NothingMatched for a folder without any.
+    Raises ManifestError where no file can be read, NothingMatched for a folder without any.
     """
     reader = _CaseReader(index, path, accelerator, python)
     if os.path.isdir(path):
@@ -201,6 +201,8 @@ class _CaseReader:
                 self.supplement(read_ones)
         self.python_file()
         if not self.manifests:
+            if self.errors:
+                raise self.errors[0]
             raise NothingMatched(
                 f"no file in {self.path} asks for packages",
                 expected=read.KINDS,
