@@ -230,6 +230,19 @@ def test_an_answer_that_facts_support_names_the_newer_one(tmp_path: Path) -> Non
     ).replace("\n  ", " ")
 
 
+def test_a_refusal_names_the_lines_that_have_no_answer(tmp_path: Path) -> None:
+    write(tmp_path, {"requirements.txt": "numpy\ntensorflow==2.10.0\n"})
+    answer = toolmatrix.env(tmp_path, device=DEVICE)
+    document = answer.to_json()
+    [finding] = document["findings"]
+    assert (finding["code"], finding["severity"]) == ("TM101", "error")
+    assert finding["text"] == "no release works here for tensorflow==2.10.0"
+    assert finding["where"] is not None
+    assert finding["where"]["line"] == 2
+    assert document["conflict"] is not None
+    assert str(answer).startswith("no\n")
+
+
 def test_what_no_fact_decides_is_in_the_document(tmp_path: Path) -> None:
     write(tmp_path, {"requirements.txt": "torch==2.0.1\ndeepspeed==0.9.5\n"})
     document = toolmatrix.env(tmp_path).to_json()

@@ -78,13 +78,13 @@ class EnvironmentAnswer(Outcome):
     def text(self, screen: Terminal = PLAIN) -> str:
         """The environment, its commands, and what had to change."""
         refusal = self._refusal()
-        why = refusal.text(screen) if refusal else ""
+        why = refusal.text(screen) if refusal is not None else ""
         return self.report.text(screen, why, self._further(), self.guard)
 
     def to_json(self) -> EnvironmentDocument:
         """The document `toolmatrix.environment/1`."""
         refusal = self._refusal()
-        return self.report.document(refusal.to_json(answers=False) if refusal else None)
+        return self.report.document(refusal.to_json(answers=False) if refusal is not None else None)
 
     @property
     def plans(self) -> dict[str, EnvironmentPlan]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.request.cases import CaseLine, RepositoryCase
     from toolmatrix.request.relaxing import CaseAnswer, Relaxation
-    from toolmatrix.solve.grounds import CoreLine
+    from toolmatrix.solve.grounds import Core, CoreLine
     from toolmatrix.solve.resolve import Resolution
 
 SCHEMA = "toolmatrix.environment/1"
@@ -218,9 +218,34 @@ class CaseReport:
         return next((build.local for build in builds if build.component == component), "")
 
     def findings(self) -> list[FindingHead]:
-        """What had to change, each with its reason and its place; nothing where that did not help."""
-        changes = self.answer.relaxed if self.resolution else ()
-        return [self.finding(relaxation) for relaxation in changes]
+        """What had to change, each with its reason and its place; without an answer what is in conflict."""
+        if isinstance(self.answer.outcome, Unsatisfiable):
+            return [self.conflict(core) for core in self.answer.outcome.cores]
+        return [self.finding(relaxation) for relaxation in self.answer.relaxed]
+
+    def conflict(self, core: Core) -> FindingHead:
+        """Lines that have no answer, however wide they are made."""
+        behind = {(ask.component, ask.selector) for ask in core.asks}
+        wide = {id(relaxation.line): relaxation.asks for relaxation in self.answer.relaxed}
+        lines = [
+            line
+            for line in self.case.lines
+            if any((a.component, a.selector) in behind for a in wide.get(id(line), line.asks))
+        ]
+        words = terminal.listing([line.text for line in lines])
+        grounds = [part.ground for part in core.lines if part.ground]
+        return {
+            "code": "TM101",
+            "severity": "error",
+            "component": lines[0].component if lines else None,
+            "expected": None,
+            "actual": words or None,
+            "where": lines[0].where.to_json() if lines else None,
+            "text": f"no release works here for {words}" if words else "the options have no answer",
+            "because": [cores.sentence(self.index, part) for part in core.lines],
+            "help": "",
+            "facts": [*dict.fromkeys(fact for ground in grounds for fact in ground.facts)],
+        }
 
     def finding(self, relaxation: Relaxation) -> FindingHead:
         """A line that had to change."""
