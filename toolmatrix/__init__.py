@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from toolmatrix.commands.diagnose import diagnose as diagnose
     from toolmatrix.commands.diff import diff as diff
     from toolmatrix.commands.doctor import doctor as doctor
+    from toolmatrix.commands.env import env as env
     from toolmatrix.commands.explain import explain as explain
     from toolmatrix.commands.export import export as export
     from toolmatrix.commands.facts import facts as facts
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 _FUNCTIONS = {
     "resolve": "toolmatrix.commands.resolve",
+    "env": "toolmatrix.commands.env",
     "why_not": "toolmatrix.commands.why_not",
     "explain": "toolmatrix.commands.explain",
     "matrix": "toolmatrix.commands.matrix",

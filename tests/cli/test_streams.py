@@ -26,6 +26,7 @@ STDIN, STDOUT, STDERR = range(3)
 
 LINES = {
     "resolve": ["resolve", "app"],
+    "env": ["env", str(ROOT / "docs/files/requirements.txt")],
     "explain": ["explain", "python", "app"],
     "why-not": ["why-not", "app"],
     "matrix": ["matrix", "--rows", "app"],

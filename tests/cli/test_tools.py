@@ -23,12 +23,17 @@ if TYPE_CHECKING:
 OPTIONS = all_options()
 ROOT = Path(__file__).parents[2]
 LOG = str(ROOT / "docs" / "logs" / "build.log")
+REQUIREMENTS = str(ROOT / "docs" / "files" / "requirements.txt")
 
 # Arguments, and the command that asks the same.
 SAME: dict[str, tuple[dict[str, Any], list[str]]] = {
     "resolve": (
         {"request": ["tensorflow==2.6.5"], "target": ["x86", "arm"], "align": ["python"]},
         ["tensorflow==2.6.5", "--target", "x86,arm", "--align", "python"],
+    ),
+    "env": (
+        {"repo": REQUIREMENTS, "device": ["RTX 5090"]},
+        [REQUIREMENTS, "--device", "RTX 5090"],
     ),
     "why_not": (
         {"request": ["cuda==11.0"], "with": ["tensorflow==2.6.5"], "arch": ["sm_86"]},
@@ -204,7 +209,7 @@ def test_what_no_tool_takes_is_named(standing: SessionDefaults) -> None:
     ]
     assert refused("harvest", {}, standing) == [
         "error[TM901]: unknown tool `harvest`",
-        "  expected: resolve, why_not, explain, show, diagnose",
+        "  expected: resolve, env, why_not, explain, show, diagnose",
     ]
 
 

@@ -80,6 +80,8 @@ class _Positional(Value):
     needed: bool = True
     # It is a path, unless it has a line break in it.
     text: bool = False
+    # It is a path.
+    path: bool = False
 
     @property
     def counts(self) -> range:
@@ -96,7 +98,8 @@ class _Positional(Value):
         if not right or len(arguments) not in self.counts:
             raise _wrong(name, BadValue(self.help, toml_kind(value) if arguments else "nothing"))
         return [
-            word if not self.text or "\n" in word else defaults.path(word) for word in arguments
+            defaults.path(word) if self.path or (self.text and "\n" not in word) else word
+            for word in arguments
         ]
 
 
@@ -260,6 +263,18 @@ _ALL = (
         first={"request": _WANTED},
         takes=OF_REQUEST,
         documents=("resolution", "conflict"),
+    ),
+    Tool(
+        name="env",
+        about="Find an environment for a repository: versions that work together for what its files ask for, the "
+        "commands that create it, and the lines that had to change, each with its reason. Nothing in it is run.",
+        first={
+            "repo": _Positional(
+                help="the path of the repository, or of one of its files", path=True
+            )
+        },
+        takes=OF_REQUEST,
+        documents=("environment",),
     ),
     Tool(
         name="why_not",

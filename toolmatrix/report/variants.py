@@ -160,21 +160,21 @@ def commands(index: Index, resolution: Resolution, target: str, tool: str = "pip
         head = index.header["components"][name]
         if name in builds:
             continue
-        if not head["variants"] and wheels and name in chosen and _on_index(index, name):
+        if not head["variants"] and wheels and name in chosen and on_index(index, name):
             besides.append(f"{name}=={chosen[name]}")
-        elif head["variants"] or head["framework"] or _on_index(index, name):
+        elif head["variants"] or head["framework"] or on_index(index, name):
             return []
-    return installs([_with_extras(build, chosen) for build in builds.values()], tool, besides)
+    return installs([with_extras(build, chosen) for build in builds.values()], tool, besides)
 
 
-def _on_index(index: Index, name: str) -> bool:
+def on_index(index: Index, name: str) -> bool:
     """Check whether releases of a component were read from the package of its name on the package index."""
     sources = {index.release(number).source for number in index.component(name).releases}
     # The address of such a source begins like this: `package NAME, final releases 1.0 to 2.0`.
     return any(index.source(source).at.startswith(f"package {name},") for source in sources)
 
 
-def _with_extras(build: Variant, chosen: Mapping[str, str]) -> Variant:
+def with_extras(build: Variant, chosen: Mapping[str, str]) -> Variant:
     """A build with the extras for the frameworks beside it, which pip compiles against those that are installed."""
     extras = [extra for framework, extra in build.extras.items() if framework in chosen]
     if not extras:

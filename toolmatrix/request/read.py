@@ -160,14 +160,20 @@ def admits(ask: Ask, component: str, release: str, names: Names, fixed: Mapping[
 
 
 def read(
-    index: Index, fields: Fields, *, keep: PreferredReleases = (), varied: Sequence[str] = ()
+    index: Index,
+    fields: Fields,
+    *,
+    keep: PreferredReleases = (),
+    varied: Sequence[str] = (),
+    first: Sequence[Ask] = (),
 ) -> Request:
     """The request that fields make; `keep` are releases to prefer, `varied` the components that a grid goes through.
 
+    Its lines come behind the `first`, which were read elsewhere.
     Raises UsageError, NothingMatched, and CannotSay for a word that no fact covers.
     """
     names, fields = Names(index), settled(fields, index)
-    asks = list(_read_asks(names, fields, varied))
+    asks = [*first, *_read_asks(names, fields, varied)]
     named = {ask.component for ask in asks}
     # Each default rests on those before: a device has an accelerator, which has a target; a wheel, what it computes on.
     archs, devices, products = _codegen(names, fields)
@@ -188,16 +194,9 @@ def read(
         accelerator = computing(target, from_)
         chosen = option("accelerator", accelerator, target, implied=not fields.accelerator)
         contexts[target].append(chosen)
-    lines = [line for ask in asks for line in _placed(ask, contexts, names)]
-    lines += [ask for context in contexts.values() for ask in context]
-    if "from" not in named:
-        lines.append(option("from", from_, implied=not fields.from_))
-    if fields.distro:
-        lines.append(_distro(fields, names))
     aligned, unaligned = _aligned(fields, names, contexts)
     request = Request(
-        # A repeated line would be in every reason twice.
-        asks=tuple(dict.fromkeys(lines)),
+        asks=_lines(asks, contexts, names, fields, from_),
         targets=targets,
         align=aligned,
         unaligned=unaligned,
@@ -218,6 +217,24 @@ def read(
     if not targets[1:]:
         return request
     return request.replace(unavailable=_unavailable(request, names))
+
+
+def _lines(
+    asks: Sequence[Ask],
+    contexts: Mapping[str, list[Ask]],
+    names: Names,
+    fields: Fields,
+    from_: str,
+) -> tuple[Ask, ...]:
+    """All lines of a request: those of its words, of the targets, and of what a framework comes from."""
+    lines = [line for ask in asks for line in _placed(ask, contexts, names)]
+    lines += [ask for context in contexts.values() for ask in context]
+    if all(ask.component != "from" for ask in asks):
+        lines.append(option("from", from_, implied=not fields.from_))
+    if fields.distro:
+        lines.append(_distro(fields, names))
+    # A repeated line would be in every reason twice.
+    return tuple(dict.fromkeys(lines))
 
 
 def _aligned(

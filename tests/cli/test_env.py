@@ -1,0 +1,311 @@
+"""`toolmatrix env`: which files count, which lines change and why, and what is written of the answer."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+import toolmatrix
+from tests.cli.transcript import check
+from toolmatrix.api.answers import Resolved
+from toolmatrix.errors import ManifestError, NothingMatched
+from toolmatrix.resources import schema_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Cli
+
+DEVICE = "RTX 5090"
+PROJECT = '[project]\nname = "a"\nrequires-python = ">=3.9"\ndependencies = [{}]\n'
+CONDA = "dependencies:\n  - python=3.8\n  - cudatoolkit=11.3\n  - pytorch=1.12.1\n  - pip:\n    - einops\n"
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    """Files below a folder."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+# Files, options, the versions of the answer, and the exit code.
+TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str], int]] = {
+    "requirements": (
+        {"requirements.txt": "torch==2.1.0\ntorchvision==0.16.0\nnumpy<2\n"},
+        {},
+        {"torch": "2.1.0", "torchvision": "0.16.0", "numpy": "1.26.4", "cuda": "12.1.1"},
+        0,
+    ),
+    "a project comes before requirements": (
+        {"pyproject.toml": PROJECT.format('"torch==2.4.1"'), "requirements.txt": "torch==2.1.0"},
+        {},
+        {"torch": "2.4.1"},
+        0,
+    ),
+    "a project without dependencies asks for nothing": (
+        {"pyproject.toml": "[tool.black]\n", "requirements.txt": "torch==2.1.0\n"},
+        {},
+        {"torch": "2.1.0"},
+        0,
+    ),
+    "the first extra with a framework": (
+        {
+            "pyproject.toml": PROJECT.format('"numpy<2"')
+            + '[project.optional-dependencies]\ntest = ["torch==1.13.1"]\ngpu = ["torch==2.4.1"]\n'
+        },
+        {},
+        {"torch": "2.4.1", "numpy": "1.26.4"},
+        0,
+    ),
+    "requirements come before conda, which adds its Python": (
+        {"requirements.txt": "torch==1.13.1\n", "environment.yml": CONDA},
+        {},
+        {"torch": "1.13.1", "python": "3.8", "cuda": "11.7.1"},
+        0,
+    ),
+    "a conda environment with the line of its toolkit": (
+        {"environment.yml": CONDA},
+        {},
+        {"torch": "1.12.1", "python": "3.8", "cuda": "11.3.1"},
+        0,
+    ),
+    "a folder of requirements, for the accelerator": (
+        {
+            "requirements/common.txt": "numpy<2\n",
+            "requirements/cuda.txt": "-r common.txt\ntorch==2.4.1\n",
+            "requirements/rocm.txt": "torch==2.3.1\n",
+            "requirements/test.txt": "torch==2.0.1\n",
+        },
+        {},
+        {"torch": "2.4.1", "numpy": "1.26.4"},
+        0,
+    ),
+    "the last stage of a Dockerfile, without its toolkit": (
+        {
+            "Dockerfile": "FROM nvidia/cuda:11.8.0-devel-ubuntu22.04\n"
+            "RUN pip install torch==2.1.0 --index-url https://download.pytorch.org/whl/cu121\n"
+        },
+        {},
+        {"torch": "2.1.0", "cuda": "12.1.1"},
+        0,
+    ),
+    "a version file": (
+        {"requirements.txt": "torch==2.1.0\n", ".python-version": "3.9.18\n"},
+        {},
+        {"torch": "2.1.0", "python": "3.9"},
+        0,
+    ),
+    "a lock is preferred": (
+        {
+            "pyproject.toml": PROJECT.format('"torch>=2.4"'),
+            "uv.lock": '[[package]]\nname = "torch"\nversion = "2.6.0"\n',
+        },
+        {},
+        {"torch": "2.6.0"},
+        0,
+    ),
+    "a marker that depends on Python": (
+        {
+            "requirements.txt": "torch==2.1.0\nnumpy==1.25.2; python_version < '3.13'\n"
+            "numpy==2.1.0; python_version >= '3.13'\n"
+        },
+        {},
+        {"torch": "2.1.0", "numpy": "1.25.2"},
+        0,
+    ),
+    "the nearest release for a device": (
+        {"requirements.txt": "torch==2.1.0\ntorchvision==0.16.0\n"},
+        {"device": DEVICE},
+        {"torch": "2.7.0", "torchvision": "0.22.0", "cuda": "12.8.0"},
+        0,
+    ),
+    "an option is more binding than a file": (
+        {"requirements.txt": "torch==2.1.0\n", ".python-version": "3.8\n"},
+        {"with_": "python==3.11"},
+        {"torch": "2.1.0", "python": "3.11"},
+        0,
+    ),
+    "an index that has no build for the device": (
+        {
+            "requirements.txt": "--extra-index-url https://download.pytorch.org/whl/cu118\n"
+            "torch==2.7.0+cu118\n"
+        },
+        {"device": DEVICE},
+        {"torch": "2.7.0", "cuda": "12.8.0"},
+        0,
+    ),
+    "an index for another accelerator": (
+        {"requirements.txt": "--index-url https://download.pytorch.org/whl/cu126\ntorch==2.7.1\n"},
+        {"target": "amd"},
+        {"torch": "2.7.1"},
+        0,
+    ),
+    "a table with a source": (
+        {
+            "pyproject.toml": '[tool.poetry.dependencies]\npython = "^3.8,<3.11"\nfire = "*"\n'
+            'torch = {version = "^1.13.1", source = "a"}\n[[tool.poetry.source]]\nname = "a"\n'
+            'url = "https://download.pytorch.org/whl/cu117"\npriority = "explicit"\n'
+        },
+        {},
+        {"torch": "1.13.1", "cuda": "11.7.1", "python": "3.10"},
+        0,
+    ),
+    "an extra that later releases do not have": (
+        {"requirements.txt": "jax[cuda12_pip]==0.4.25\n"},
+        {"device": DEVICE},
+        {"jax": "0.6.0"},
+        0,
+    ),
+    "a release that the matrix does not know": (
+        {"requirements.txt": "torch==0.4.1\n"},
+        {},
+        {"torch": "1.12.0"},
+        4,
+    ),
+    "a framework for the CPU beside one for the device": (
+        {"requirements.txt": "jax\ntensorflow-cpu\n"},
+        {"device": DEVICE},
+        {"cuda": "13.0.0"},
+        4,
+    ),
+    "no wheel for the device": (
+        {"requirements.txt": "tensorflow==2.10.0\n"},
+        {"device": DEVICE},
+        {},
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_the_environment_of_a_repository(name: str, tmp_path: Path) -> None:
+    files, options, versions, code = TAKEN[name]
+    answer = toolmatrix.env(write(tmp_path, files), **options)
+    assert {key: answer.versions.get(key) for key in versions} == versions
+    assert answer.exit_code == code
+
+
+def test_golden(real: Cli, here: Path) -> None:
+    text = "torch==2.1.0\ntorchvision==0.16.0\nnumpy<2\neinops\n-e .\n"
+    write(here, {"requirements.txt": text})
+    check(real, "changed", f"env --device '{DEVICE}' --with python==3.11")
+
+
+def test_the_document_keeps_to_its_schema(real: Cli, here: Path) -> None:
+    with open(schema_path("environment"), encoding="utf-8") as stream:
+        schema = json.load(stream)
+    write(here, {"requirements.txt": "torch==2.1.0\ngit+https://example.org/a.git\neinops\n"})
+    for options in ((), ("--device", DEVICE), ("--with", "torch==2.4.0", "--device", DEVICE)):
+        document = real("env", ".", *options, "--json").json()
+        jsonschema.validate(document, schema)
+        assert document["unchecked"] == ["einops", "git+https://example.org/a.git"]
+    assert (document["environment"], document["outcome"]) == (None, "no")
+
+
+def test_a_change_names_its_place_and_its_reason(tmp_path: Path) -> None:
+    write(tmp_path, {"requirements.txt": "# ours\ntorch==2.1.0\nxformers==0.0.22\n"})
+    [finding] = toolmatrix.env(tmp_path).to_json()["findings"]
+    assert finding["code"] == "TM106"
+    assert finding["where"] is not None
+    assert finding["where"]["line"] == 3
+    assert finding["text"] == "xformers==0.0.22 -> xformers==0.0.22.post7"
+    assert finding["because"] == [
+        "you require torch==2.1.0",
+        "xformers 0.0.22 does not go with torch 2.1.0 (only ==2.0.1)",
+    ]
+
+
+def test_an_answer_that_facts_support_names_the_newer_one(tmp_path: Path) -> None:
+    write(tmp_path, {"requirements.txt": "torch\nnumpy\ntransformers\ntokenizers==0.12.1\n"})
+    answer = toolmatrix.env(tmp_path)
+    assert answer.exit_code == 0
+    assert answer.versions["numpy"] == "1.26.4"
+    assert "no fact supports numpy 2.2.6 here: transformers 4.33.3 goes with" in str(
+        answer
+    ).replace("\n  ", " ")
+
+
+def test_a_refusal_names_the_lines_that_have_no_answer(tmp_path: Path) -> None:
+    write(tmp_path, {"requirements.txt": "numpy\ntensorflow==2.10.0\n"})
+    answer = toolmatrix.env(tmp_path, device=DEVICE)
+    document = answer.to_json()
+    [finding] = document["findings"]
+    assert (finding["code"], finding["severity"]) == ("TM101", "error")
+    assert finding["text"] == "no release works here for tensorflow==2.10.0"
+    assert finding["where"] is not None
+    assert finding["where"]["line"] == 2
+    assert document["conflict"] is not None
+    assert str(answer).startswith("no\n")
+
+
+def test_what_no_fact_decides_is_in_the_document(tmp_path: Path) -> None:
+    write(tmp_path, {"requirements.txt": "torch==2.0.1\ndeepspeed==0.9.5\n"})
+    document = toolmatrix.env(tmp_path).to_json()
+    assert document["outcome"] == "unknown"
+    assert any("deepspeed 0.9.5" in text for text in document["undecided"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "mamba-ssm @ file:///a/mamba_ssm-1.0.1%2Bcu118torch2.1cxx11abiFALSE-cp310-cp310-linux_x86_64.whl",
+        "torch===2.1.0+weird.1",
+        "torch==2.*",
+        "torch!=2.1.0",
+        "torch>99",
+    ],
+)
+def test_odd_lines_have_an_answer(line: str, tmp_path: Path) -> None:
+    write(tmp_path, {"requirements.txt": f"torch\n{line}\n"})
+    assert "torch" in toolmatrix.env(tmp_path).versions
+
+
+@pytest.mark.parametrize(
+    ("files", "error"),
+    [
+        ({}, NothingMatched),
+        ({"requirements.txt": "requests\n"}, NothingMatched),
+        ({"requirements-dev.txt": "torch\n"}, NothingMatched),
+        ({"environment.yml": "dependencies:\n  - python=3.10\n"}, NothingMatched),
+    ],
+)
+def test_nothing_to_solve(files: dict[str, str], error: type[Exception], tmp_path: Path) -> None:
+    with pytest.raises(error):
+        toolmatrix.env(write(tmp_path, files))
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ManifestError):
+        toolmatrix.env(tmp_path / "requirements.txt")
+
+
+def test_files_are_not_read_outside_the_repository(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("torch==2.1.0\n")
+    inside = write(tmp_path / "repository", {"environment.yml": "dependencies:\n  - numpy\n"})
+    (inside / "requirements.txt").symlink_to(outside)
+    answer = toolmatrix.env(inside)
+    assert "torch" not in answer.versions
+    assert "leaves the judged directory" in str(answer)
+    (inside / "environment.yml").unlink()
+    with pytest.raises(ManifestError):
+        toolmatrix.env(inside)
+
+
+@pytest.mark.parametrize("release", ["1.13.1", "2.1.0", "2.4.1", "2.8.0"])
+def test_what_resolve_answers_is_not_changed(release: str, tmp_path: Path) -> None:
+    wanted = (f"torch=={release}", "torchvision", "torchaudio")
+    chosen = toolmatrix.resolve(*wanted, from_="wheel")
+    assert isinstance(chosen, Resolved)
+    versions = {
+        name: chosen.components[name].version for name in ("torch", "torchvision", "torchaudio")
+    }
+    lines = "".join(f"{name}=={version}\n" for name, version in versions.items())
+    answer = toolmatrix.env(write(tmp_path, {"requirements.txt": lines}))
+    assert answer.to_json()["findings"] == []
+    assert versions.items() <= answer.versions.items()

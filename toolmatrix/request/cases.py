@@ -1,0 +1,451 @@
+"""The files of a repository as one case: those that count, the lines of a request they make, and the rest of them.
+
+One kind of file wins: a project with dependencies, else requirements, else an environment of conda, else a Dockerfile.
+Files nearer to the top come first. Requirements for development, tests and documentation are left out, and those for
+another accelerator. The kinds behind the winner add a Python or a framework that it does not name. A lock file adds
+nothing: its releases are preferred.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from toolmatrix import toml
+from toolmatrix.errors import ManifestError, NothingMatched, Position, ToolmatrixError
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.versions import SelectorError
+from toolmatrix.manifests import files, read
+from toolmatrix.manifests import names as called
+from toolmatrix.manifests.model import (
+    CONDA,
+    IMAGE,
+    PIP,
+    PYTHON,
+    Item,
+    ManifestEnvironment,
+    NotRead,
+    ProjectManifest,
+)
+from toolmatrix.manifests.requirements import PackageIndexes, requirement
+from toolmatrix.request.judgement import RequestedPart, RequestedParts
+from toolmatrix.request.manifests import TOOLKIT, requested_parts
+from toolmatrix.request.names import Names
+from toolmatrix.solve.request import Ask
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+# The kinds of files, the one that wins first, by the name in the folder; of one kind all count where it says so.
+_KINDS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"pyproject\.toml",
+        r"setup\.(?:cfg|py)",
+        r"Pipfile",
+        r"requirements?\.(?:txt|in)",
+        r"(?:.*[._-])?requirements?(?:[._-].*)?\.(?:txt|in)|requirements?/.*\.(?:txt|in)",
+        r"(?:environment|env|conda)\.ya?ml",
+        r"(?:.*[._-])?(?:environment|env|conda)(?:[._-].*)?\.ya?ml",
+        r"cog\.yaml",
+        r"(?:docker|container)file",
+        r"(?:.*[._-])?(?:docker|container)file(?:[._-].*)?",
+    )
+)
+_ALL_COUNT = 4
+# Folders whose files are as near as those beside them.
+_SIDE = re.compile(r"(?:requirements?|docker|conda|envs?|environments?|\.devcontainer)/")
+LEFT_OUT = re.compile(
+    r"dev(elop(ment)?)?|tests?|testing|docs?|lint(ing)?|typing|style|ci|build|release|publish|optional|constraints?"
+    r"|examples?|notebooks?|benchmarks?"
+)
+"""Names of what a repository is not run with."""
+_ACCELERATORS: Mapping[str, str] = {
+    **dict.fromkeys(("cuda", "gpu", "nvidia"), "cuda"),
+    **dict.fromkeys(("rocm", "amd", "hip"), "rocm"),
+    "cpu": "none",
+    **dict.fromkeys(("tpu", "xpu", "hpu", "npu", "neuron", "mps", "mac", "macos", "osx"), "other"),
+    **dict.fromkeys(("windows", "win", "directml", "openvino", "ascend", "intel"), "other"),
+}
+_LOCKS = ("uv.lock", "poetry.lock", "pylock.toml")
+_SERIES = re.compile(r"\s*(\d+\.\d+)(?:\.\d+)?\s*")
+_LOCAL = re.compile(r"\+[\w.]+")
+_EDITABLE = re.compile(r"^(?:-e|--editable)[\s=]+")
+OF_PYTHON = "its marker depends on Python"
+"""Why a line is not read that a Python decides."""
+
+
+class CaseLine(Value):
+    """A line of a file as lines of a request, the first of which names a component and the others builds of it.
+
+    `free` are the same without the indexes of the file. `refusal` says why no release can be what is asked for: it does
+    not exist, or the matrix does not know it (`open`).
+    """
+
+    part: RequestedPart
+    asks: tuple[Ask, ...]
+    free: tuple[Ask, ...]
+    refusal: str = ""
+    open: bool = False
+
+    @property
+    def component(self) -> str:
+        """The component that it is about."""
+        return self.part.component
+
+    @property
+    def package(self) -> str:
+        """The name of the package as the index compares it, that of the component where the line has another."""
+        return plain_name(self.part.item.name) if self.part.item.kind == PIP else self.component
+
+    @property
+    def where(self) -> Position:
+        """Its place."""
+        return self.part.item.where
+
+    @property
+    def text(self) -> str:
+        """The line as it is written."""
+        return self.part.text
+
+
+class RepositoryCase(Value):
+    """What a repository asks for: `lines` are about components, `unchecked` are further requirements of pip.
+
+    `conda` are packages of conda alone; `keep` are releases by component that a lock file has, `locks` these files.
+    """
+
+    files: tuple[str, ...]
+    lines: tuple[CaseLine, ...]
+    unread: tuple[NotRead, ...]
+    unchecked: tuple[str, ...]
+    conda: tuple[str, ...]
+    keep: tuple[tuple[str, str], ...]
+    locks: tuple[str, ...]
+    errors: tuple[ManifestError, ...]
+
+    @property
+    def depends_on_python(self) -> bool:
+        """True if markers that need a Python leave lines open."""
+        return any(entry.why == OF_PYTHON for entry in self.unread)
+
+
+def plain_name(name: str) -> str:
+    """The name of a package as indexes compare it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def word(ask: Ask) -> str:
+    """A line of a request as one word of it."""
+    if ask.selector == "*":
+        return ask.component
+    equals = "" if ask.selector[:1] in "<>=!~" else "=="
+    return f"{ask.component}{equals}{ask.selector}"
+
+
+def read_case(index: Index, path: str, accelerator: str, python: str = "") -> RepositoryCase:
+    """The case of a folder, or of one file, on an accelerator; a Python decides the markers about it.
+
+    Raises ManifestError where no file can be read, NothingMatched for a folder without any.
+    """
+    reader = _CaseReader(index, path, accelerator, python)
+    if os.path.isdir(path):
+        reader.folder()
+    else:
+        reader.take([read.manifest(files.read_file(path, files.root_of(path)))])
+    return reader.case()
+
+
+class _CaseReader:
+    def __init__(self, index: Index, path: str, accelerator: str, python: str) -> None:
+        self.index = index
+        self.path = path
+        self.accelerator = accelerator
+        self.python = python
+        self.manifests: list[ProjectManifest] = []
+        self.requested: list[RequestedParts] = []
+        self.parts: list[RequestedPart] = []
+        self.items: list[Item] = []
+        self.unread: list[NotRead] = []
+        self.errors: list[ManifestError] = []
+        self.locks: list[str] = []
+
+    def folder(self) -> None:
+        """Read the kind of file that wins, and of the kinds behind it what it does not name."""
+        ranked: dict[tuple[int, int], list[str]] = {}
+        for path in dict.fromkeys((*read.below(self.path), *self.requirements())):
+            name = os.path.relpath(path, self.path).replace(os.sep, "/")
+            deep = _SIDE.sub("", name).count("/")
+            inside = name if _SIDE.match(name) else name.rpartition("/")[2]
+            plain = inside.rpartition("/")[2]
+            kinds = (
+                at
+                for at, kind in enumerate(_KINDS)
+                if kind.fullmatch(plain) or kind.fullmatch(inside)
+            )
+            kind = next(kinds, None)
+            if kind is not None and self.counts(inside):
+                ranked.setdefault((deep, kind), []).append(path)
+        nearest = -1
+        for (deep, kind), paths in sorted(ranked.items()):
+            if nearest not in (-1, deep):
+                break
+            read_ones = [
+                *filter(None, map(self.manifest, paths if kind == _ALL_COUNT else paths[:1]))
+            ]
+            if nearest < 0:
+                nearest = deep if self.take(read_ones) else -1
+            else:
+                self.supplement(read_ones)
+        self.python_file()
+        if not self.manifests:
+            if self.errors:
+                raise self.errors[0]
+            raise NothingMatched(
+                f"no file in {self.path} asks for packages",
+                expected=read.KINDS,
+                found=f"`{self.path}`",
+                help="name the file: `toolmatrix env FILE`",
+            )
+
+    def requirements(self) -> Iterator[str]:
+        """The files of a folder of requirements, whatever their names are."""
+        folder = os.path.join(self.path, "requirements")
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            if name.endswith((".txt", ".in")):
+                yield os.path.join(folder, name)
+
+    def counts(self, name: str) -> bool:
+        """True for a file that is not for development, nor for another accelerator."""
+        words = {*re.split(r"[^a-z0-9]+", name.lower())}
+        computes = {_ACCELERATORS[word] for word in words if word in _ACCELERATORS}
+        left_out = any(map(LEFT_OUT.fullmatch, words))
+        return not left_out and (not computes or self.accelerator in computes)
+
+    def manifest(self, path: str) -> ProjectManifest | None:
+        """A file, None where it cannot be read."""
+        try:
+            return read.manifest(files.read_file(os.path.normpath(path), self.path))
+        except ManifestError as error:
+            self.errors.append(error)
+            return None
+
+    def take(self, manifests: Sequence[ProjectManifest]) -> bool:
+        """Take files as one environment; False where they ask for no package."""
+        items: list[Item] = []
+        unread: list[NotRead] = []
+        for manifest in manifests:
+            items += self.environment(manifest)
+            for entry in manifest.unread:
+                item = self.decided(entry)
+                items += [item] if isinstance(item, Item) else []
+                unread += [item] if isinstance(item, NotRead) else []
+        if not any(item.kind in (PIP, CONDA, IMAGE) for item in items):
+            return False
+        self.manifests += manifests
+        self.items += items
+        self.unread += unread
+        self.requested.append(self.request(items))
+        self.parts += self.requested[-1].parts
+        return True
+
+    def decided(self, entry: NotRead) -> Item | NotRead | None:
+        """The item of a line whose marker the Python decides, None where it leaves the line out."""
+        if entry.why != OF_PYTHON or not self.python:
+            return entry
+        return requirement(entry.text, PackageIndexes(), self.python)
+
+    def environment(self, manifest: ProjectManifest) -> Sequence[Item]:
+        """The items of the environment that a file is for: that without extras, or the last stage.
+
+        Of a project without a framework it is the first extra with one, as accelerators are extras of many.
+        """
+        unnamed = [environment for environment in manifest.environments if not environment.name]
+        if manifest.kind != "pyproject" and not unnamed:
+            return manifest.environments[-1].items if manifest.environments else ()
+        items = unnamed[0].items if unnamed else ()
+        if self.has_framework(items):
+            return items
+        extras = (e.items for e in manifest.environments if e.name and self.counts(e.name))
+        return next(filter(self.has_framework, extras), items)
+
+    def has_framework(self, items: Iterable[Item]) -> bool:
+        """True if one of the items is a framework."""
+        heads = self.index.header["components"]
+        return any(heads[part.component]["framework"] for part in self.request(items).parts)
+
+    def request(self, items: Iterable[Item]) -> RequestedParts:
+        return requested_parts(self.index, ManifestEnvironment(name="", items=tuple(items)))
+
+    def supplement(self, manifests: Sequence[ProjectManifest]) -> None:
+        """Take the Python and the frameworks that no file before names."""
+        for manifest in manifests:
+            named = {part.component for part in self.parts}
+            heads = self.index.header["components"]
+            parts = [
+                part
+                for part in self.request(self.environment(manifest)).parts
+                if part.component not in named
+                and (part.component == PYTHON or heads[part.component]["framework"])
+            ]
+            if parts:
+                self.manifests.append(manifest)
+                self.parts += parts
+
+    def python_file(self) -> None:
+        """The Python that version managers read."""
+        path = os.path.normpath(os.path.join(self.path, ".python-version"))
+        if not os.path.isfile(path) or any(part.component == PYTHON for part in self.parts):
+            return
+        try:
+            text = files.read_file(path, self.path).whole()
+        except ManifestError as error:
+            self.errors.append(error)
+            return
+        if match := _SERIES.fullmatch(text.text):
+            text = text.group(match, 1)
+            item = Item(kind=PYTHON, name="python", specifier=f"=={text.text}", text=text)
+            self.parts += self.request([item]).parts
+
+    def keep(self) -> Iterator[tuple[str, str]]:
+        """The releases of lock files at the top that the matrix knows."""
+        packages = {**called.packages(), **self.index.header["packages"]}
+        for name in _LOCKS if os.path.isdir(self.path) else ():
+            path = os.path.normpath(os.path.join(self.path, name))
+            if not os.path.isfile(path):
+                continue
+            try:
+                body = toml.parse(
+                    files.read_file(path, self.path).text, path, ManifestError, "the file"
+                )
+            except ManifestError as error:
+                self.errors.append(error)
+                continue
+            self.locks.append(path)
+            entries = body.get("package", body.get("packages", []))
+            for entry in entries if isinstance(entries, list) else ():
+                fields = entry if isinstance(entry, dict) else {}
+                component = packages.get(str(fields.get("name")), "")
+                release = str(fields.get("version", "")).partition("+")[0]
+                if component in self.index.header["components"] and (
+                    release in self.index.scale(component).versions
+                ):
+                    yield component, release
+
+    def case(self) -> RepositoryCase:
+        """All that was read."""
+        lines = [*filter(None, map(self.line, self.parts)), *self.missing(), *self.beyond()]
+        # What a constraint bounds, or a later line replaces, is no further requirement.
+        names = {line.package for line in lines} | {line.component for line in lines}
+        rest = [
+            item
+            for item in self.items
+            if not item.bounds
+            and plain_name(item.name) not in names
+            and not self.is_line(item, lines)
+        ]
+        addresses = [entry for entry in self.unread if "://" in entry.text.text]
+        return RepositoryCase(
+            files=tuple(dict.fromkeys(file.path for m in self.manifests for file in m.sources)),
+            lines=tuple(sorted(lines, key=self.order)),
+            unread=tuple(entry for entry in self.unread if entry not in addresses),
+            unchecked=(
+                *(_requirement(item) for item in rest if item.kind == PIP),
+                *(_EDITABLE.sub("", entry.text.text) for entry in addresses),
+            ),
+            conda=tuple(item.text.text for item in rest if item.kind == CONDA),
+            keep=tuple(self.keep()),
+            locks=tuple(self.locks),
+            errors=tuple(self.errors),
+        )
+
+    def is_line(self, item: Item, lines: Sequence[CaseLine]) -> bool:
+        """True if an item is among the lines."""
+        return any(line.part.item is item for line in lines)
+
+    def line(self, part: RequestedPart) -> CaseLine | None:
+        """The line of a part; None for what an image or the distribution brings beside the packages."""
+        name = part.component
+        of_conda = part.item.kind == CONDA and name in TOOLKIT
+        if not self.is_package(name) and name != PYTHON and not of_conda:
+            return None
+        free, item = self.free(part), part.item
+        named = item.kind != PIP or item.indexes or "+" in item.specifier
+        return CaseLine(part=part, asks=self.labelled(part.asks) if named else free, free=free)
+
+    def is_package(self, name: str) -> bool:
+        """True for a component that pip installs; tools of a build are known by what they build."""
+        packages = (*called.packages().values(), *self.index.header["packages"].values())
+        is_tool = name in TOOLKIT or self.index.header["components"][name]["way"] == "source"
+        return name in packages and name != PYTHON and not is_tool
+
+    def labelled(self, asks: Sequence[Ask]) -> tuple[Ask, ...]:
+        """Lines of a request with their words, which are wanted or, as a Python, present."""
+        option = "" if self.is_package(asks[0].component) else "with"
+        return tuple(ask.replace(text=word(asks[0]), option=option) for ask in asks)
+
+    def free(self, part: RequestedPart) -> tuple[Ask, ...]:
+        """The lines of a request of a part on any index: its package may be one of several of a component."""
+        item, own = part.item, part.asks[0]
+        extras = f"[{','.join(item.extras)}]" if item.extras else ""
+        names, name = Names(self.index), plain_name(item.name)
+        builds = known(names, f"{name}{extras}") or known(names, name) if item.kind == PIP else []
+        return self.labelled([own, *builds[1:]])
+
+    def missing(self) -> Iterator[CaseLine]:
+        """Lines about releases that the index does not have."""
+        for release in (release for requested in self.requested for release in requested.missing):
+            near = " and ".join(release.near)
+            refusal = f"the package index has no {release.package} {release.release}, but {near}"
+            part = release.part
+            yield CaseLine(part=part, asks=self.free(part), free=self.free(part), refusal=refusal)
+
+    def beyond(self) -> Iterator[CaseLine]:
+        """Lines about releases that the matrix does not know."""
+        by_text = {id(item.text): item for item in self.items if item.kind in (PIP, CONDA, PYTHON)}
+        for entry in (entry for requested in self.requested for entry in requested.unknown):
+            item = by_text.get(id(entry.text))
+            name = self.component(item) if item else ""
+            if item is None or not name or not (self.is_package(name) or name == PYTHON):
+                continue
+            # A local version names a build, of a release that is not known either.
+            selector = _LOCAL.sub("", item.specifier.replace(" ", ""))
+            try:
+                self.index.scale(name).parse(selector)
+            except SelectorError:
+                self.unread.append(entry)
+                continue
+            ask = Ask(component=name, selector=selector, text="")
+            part = RequestedPart(
+                component=name, asks=(ask,), text=item.text.text, item=item, version=item.version
+            )
+            free = self.free(part)
+            yield CaseLine(part=part, asks=free, free=free, refusal=entry.why, open=True)
+
+    def component(self, item: Item) -> str:
+        """The component of a package of the index or of conda."""
+        name = plain_name(item.name)
+        known = called.of_conda(name) if item.kind == CONDA else ""
+        return known or Names(self.index).called(name)
+
+    def order(self, line: CaseLine) -> int:
+        """Frameworks are chosen first, whatever the order of a file."""
+        return 0 if self.index.header["components"][line.component]["framework"] else 1
+
+
+def _requirement(item: Item) -> str:
+    """A requirement of pip as it is written, with the name that a table has before it."""
+    if item.text.text.lower().startswith(item.name.lower()):
+        return item.text.text
+    extras = f"[{','.join(item.extras)}]" if item.extras else ""
+    return f"{item.name}{extras}{item.specifier.removeprefix('*')}"
+
+
+def known(names: Names, text: str) -> Sequence[Ask]:
+    """The lines of a word of a request, none where the matrix does not know it."""
+    try:
+        return names.asks(text)
+    except ToolmatrixError:
+        return ()
