@@ -498,7 +498,7 @@ def _key(finding: ManifestFinding) -> tuple[object, ...]:
         (os.path.normpath(position.path), position.line, position.column)
         for position in finding.positions
     )
-    return (finding.code, finding.asked, *positions)
+    return (finding.code, finding.component, finding.asked, *positions)
 
 
 def _row(index: Index, pair: JudgedPair, notes: claims.Notes) -> tuple[str, ...]:
