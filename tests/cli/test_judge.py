@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from tests.manifests import patches
-from toolmatrix.manifests import read
+from toolmatrix.manifests import files, read
 from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
@@ -182,6 +182,82 @@ def test_what_cannot_be_judged_is_one_error(real: Cli, here: Path) -> None:
         "  found: `notes.md`\n"
         "help: use the file name that its tool expects\n"
     )
+
+
+PASTE = """\
+$ pip list | grep torch
+torch                     2.0.0
+torchaudio                2.1.1
+"""
+
+
+def test_a_paste_is_read_from_stdin_and_commands_resolve_its_conflicts(real: Cli) -> None:
+    run = real("judge", "-", piped=PASTE, COLUMNS="100")
+    assert run.code == 1
+    assert run.out.partition("\n\n[1]")[0] == (
+        "error[TM106]: torch==2.0.0 and torchaudio==2.1.1 conflict\n"
+        "  --> stdin:2:1  torch==2.0.0\n"
+        "  --> stdin:3:1  torchaudio==2.1.1\n"
+        "    | torchaudio 2.1.1 does not go with torch 2.0.0 (only 2.1.1) (artifact) [1]\n"
+        "\n"
+        "these commands resolve every conflict:\n"
+        "\n"
+        "  pip install torch==2.1.1"
+    )
+    document = real("judge", "-", "--json", piped=PASTE).json()
+    jsonschema.validate(document, schema())
+    (told,) = document["files"]
+    assert (told["path"], told["kind"]) == ("stdin", "paste")
+    assert told["edit"] == {
+        "patch": "",
+        "files": [],
+        "commands": ["pip install torch==2.1.1"],
+    }
+
+
+REPORT = """\
+PyTorch version: 2.6.0+cu126
+CUDA used to build PyTorch: 12.6
+Python version: 3.12.9 (main)
+CUDA runtime version: 12.4.131
+GPU models and configuration: GPU 0: NVIDIA GeForce RTX 5090
+Nvidia driver version: 570.124.04
+cuDNN version: /usr/lib/x86_64-linux-gnu/libcudnn.so.9.8.0
+[pip3] torch==2.6.0+cu126
+[pip3] torchvision==0.21.0+cu126
+"""
+
+
+def test_packages_of_a_report_are_judged_for_its_device(real: Cli) -> None:
+    told = real("judge", "-", "--json", piped=REPORT).json()["files"][0]
+    assert told["outcome"] == "no"
+    assert [one["text"] for one in told["findings"][0]["asked"]] == [
+        "torch==2.6.0+cu126",
+        "NVIDIA GeForce RTX 5090",
+    ]
+    # The toolkit and cuDNN of the system do not bind wheels that bring their own.
+    (command,) = told["edit"]["commands"]
+    assert command.startswith(
+        "pip install torch==2.7.0+cu128 torchvision==0.22.0+cu128 --index-url "
+    )
+
+
+def test_a_local_version_is_installed_from_its_index(real: Cli) -> None:
+    text = PASTE.replace("2.0.0\n", "2.0.0+cu118\n").replace("2.1.1\n", "2.1.1+cu118\n")
+    told = real("judge", "-", "--json", piped=text).json()["files"][0]
+    (command,) = told["edit"]["commands"]
+    assert command.startswith("pip install torch==2.1.1+cu118 --index-url https://")
+
+
+def test_what_is_piped_in_is_bounded(real: Cli) -> None:
+    run = real("judge", "-", piped="a" * (files.LARGEST + 1))
+    assert (run.code, run.out) == (2, "")
+    assert run.err.startswith("error[TM909]: the file is too large\n  --> stdin\n")
+
+
+def test_what_is_installed_needs_no_wheel_and_exists(real: Cli) -> None:
+    text = "Package Version\n------- -------\nnumpy   2.3.0\nsglang  0.4.5\n\nldd (GNU libc) 2.17\n"
+    assert real("judge", "-", piped=text).code == 4
 
 
 def test_a_matrix_of_ones_own_may_know_nothing_of_it(small: Cli, here: Path) -> None:

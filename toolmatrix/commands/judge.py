@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         "toolmatrix judge Dockerfile requirements.txt",
         "toolmatrix judge . --format github",
         "toolmatrix judge environment.yml --format patch --output mend.patch",
+        "pip list | toolmatrix judge -",
     ),
 )
 def judge(
@@ -67,10 +68,11 @@ def judge(
 ) -> Report:
     """Check a Dockerfile or another project file against the facts.
 
-    Other files are requirements, environments of conda, projects, lock files, compose files, pipelines and scripts; a
-    folder stands for all such files below it. `device`, `with_` such as a driver, `distro` and `target` describe the
-    machine that it has to run on. Without `edit` no way out is looked for, which takes longest. Raises ManifestError
-    for a file that cannot be read, NothingMatched for a folder without any.
+    Other files are requirements, environments of conda, projects, lock files, compose files, pipelines, scripts and
+    what is pasted into bug reports; `-` reads stdin, and a folder stands for all such files below it. `device`, `with_`
+    such as a driver, `distro` and `target` describe the machine that it has to run on, in place of a pasted one.
+    Without `edit` no way out is looked for, which takes longest. Raises ManifestError for a file that cannot be read,
+    NothingMatched for a folder without any.
     """
     manifests = [*_files(path_list(paths))]
     index, verdicts = open_matrix(matrix).index, []
@@ -115,7 +117,12 @@ def _judge_file(
     index: Index, path: str, folder: str, machine: TargetMachine, *, edit: bool
 ) -> JudgedFile:
     try:
-        manifest = read.manifest(files.read_file(path, folder or files.root_of(path)))
+        if path == "-":
+            text = files.decode(caller().piped("a file", files.LARGEST + 1), read.STDIN)
+            path = read.STDIN
+        else:
+            text = files.read_file(path, folder or files.root_of(path))
+        manifest = read.manifest(text)
     except ManifestError as error:
         # Go on with the other files of a folder: it may contain templates.
         if not folder:
@@ -186,10 +193,11 @@ class RefusedEntry(findings.FindingHead):
 
 
 class EditEntry(TypedDict):
-    """The patch with which nothing is refused."""
+    """The patch with which nothing is refused, and of a paste the commands that install what fits."""
 
     patch: str
-    files: NonEmpty[str]
+    files: list[str]
+    commands: list[str]
 
 
 class JudgedCounts(TypedDict):
@@ -278,6 +286,7 @@ class ManifestReport:
             "edit": {
                 "patch": file.edit.patch,
                 "files": [path for path, _, _ in file.edit.files],
+                "commands": list(file.edit.commands),
             }
             if file.edit
             else None,
@@ -385,6 +394,9 @@ class ManifestReport:
     def _edit(self, file: JudgedFile) -> list[str]:
         if file.edit is None:
             return [NO_EDIT]
+        if file.edit.commands:
+            commands = [f"  {printable(command)}" for command in file.edit.commands]
+            return ["these commands resolve every conflict:", "", *commands]
         lines = [printable(line) for line in file.edit.patch.rstrip("\n").split("\n")]
         return ["the smallest edit found that resolves every conflict:", "", *lines]
 

@@ -17,7 +17,17 @@ from toolmatrix.factbase.records import ClaimRecord
 from toolmatrix.judging.manifests import judge, judge_pairs
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests import read
-from toolmatrix.manifests.model import MACHINE, PIP, PYTHON, FileText, ProjectManifest
+from toolmatrix.manifests.installed import written
+from toolmatrix.manifests.model import (
+    CONDA,
+    MACHINE,
+    PASTE,
+    PIP,
+    PYTHON,
+    FileText,
+    Item,
+    ProjectManifest,
+)
 from toolmatrix.request import manifests as reading
 from toolmatrix.request.judgement import (
     ARCH,
@@ -42,6 +52,8 @@ _DEFAULT = "default"
 # So many repairs of one refusal, and tags of one image, are tried.
 _REPAIRS = 6
 _TAGS = 5
+# What a machine has for what is compiled there, while a wheel may bring its own.
+_BESIDE = frozenset(("cuda", "cudnn", "rocm", "gcc", "clang"))
 _VERSION = re.compile(r"(?P<sign>[=~<>!^]*)(?P<blank>\s*)(?P<version>[^+,|]*)(?P<line>\+[\w.]+)?")
 
 
@@ -82,6 +94,8 @@ class _Search:
         return None
 
     def edit(self, judgement: JudgedManifest) -> Edit:
+        if judgement.manifest.kind == PASTE:
+            return Edit(files=(), commands=tuple(_commands(self.index, self.first, judgement)))
         before = {source.path: source.text for source in self.first.manifest.sources}
         after = {source.path: source.text for source in judgement.manifest.sources}
         return Edit(
@@ -134,13 +148,62 @@ def _count_unknown(judgement: JudgedManifest) -> int:
 
 
 def _reread(judgement: JudgedManifest, replacements: Sequence[Replacement]) -> ProjectManifest:
-    texts = {source.path: source.text for source in judgement.manifest.sources}
+    manifest = judgement.manifest
+    if manifest.kind == PASTE:
+        return _reinstalled(manifest, {change.start: change.text for change in replacements})
+    texts = {source.path: source.text for source in manifest.sources}
     # From the end, so that places before it stay.
     for source, start, end, new in sorted(replacements, key=lambda change: -change.start):
         text = texts[source.path]
         texts[source.path] = text[:start] + new + text[end:]
-    main = judgement.manifest.sources[0]
+    main = manifest.sources[0]
     return read.manifest(FileText(main.path, texts[main.path], main.root), texts)
+
+
+def _reinstalled(manifest: ProjectManifest, versions: Mapping[int, str]) -> ProjectManifest:
+    """A paste with other versions of packages, by the places of those that it names: no text of it changes."""
+
+    def changed(item: Item) -> Item:
+        at = item.version.span if item.version else None
+        if at is None or at[0] not in versions:
+            return item
+        specifier = f"=={versions[at[0]]}"
+        return item.replace(specifier=specifier, text=written(item.text, item.name + specifier))
+
+    return manifest.replace(
+        environments=tuple(
+            environment.replace(items=tuple(map(changed, environment.items)))
+            for environment in manifest.environments
+        )
+    )
+
+
+def _commands(index: Index, before: JudgedManifest, after: JudgedManifest) -> Iterator[str]:
+    """What installs the versions in which two readings of a paste differ."""
+    for old, new in zip(before.environments, after.environments, strict=True):
+        known = {part.item for part in old.parts}
+        requirements: dict[tuple[str, ...], list[str]] = {}
+        for part in new.parts:
+            item = part.item
+            if item not in known and item.kind == CONDA:
+                requirements.setdefault(("conda",), []).append(item.name + item.specifier[1:])
+            elif item not in known:
+                words = ("pip", *_index_options(index, part))
+                requirements.setdefault(words, []).append(item.name + item.specifier)
+        for (tool, *options), names in requirements.items():
+            yield " ".join((tool, "install", *names, *options))
+
+
+def _index_options(index: Index, part: RequestedPart) -> Sequence[str]:
+    """The options with which pip finds a local version."""
+    _, _, line = part.item.specifier.partition("+")
+    for ask in part.asks[1:] if line else ():
+        scale = index.scale(ask.component)
+        for build in scale.named(scale.select(ask.selector)):
+            channel = index.channel(build.partition("@")[2].partition("/")[0])
+            if not channel.default:
+                return [word.replace("{line}", line) for word in channel.install]
+    return ()
 
 
 def candidates(
@@ -192,7 +255,10 @@ def _by_solving(
         ask
         for part in parts
         if part not in moving
-        and (part.item.kind == MACHINE or part.component in (*named, "python"))
+        and (
+            (part.item.kind == MACHINE and part.component not in _BESIDE)
+            or part.component in (*named, "python")
+        )
         for ask in reading.as_asks(part)
         if ask.component not in SEVERAL
     ]

@@ -101,11 +101,11 @@ def _environment(
 def judge_pairs(index: Index, judgement: JudgedManifest) -> Iterator[JudgedPair]:
     """The pairs of a manifest that was judged without them."""
     machine = judgement.machine
-    for environment, judged in zip(
+    for environment, outcome in zip(
         judgement.manifest.environments, judgement.environments, strict=True
     ):
         parts = reading.requested_parts(index, environment, machine.items)
-        yield from _Environment(index, parts, machine).pairs(judged.refusals)
+        yield from _Environment(index, parts, machine).pairs(outcome.refusals)
 
 
 class Question(NamedTuple):
@@ -410,6 +410,10 @@ class _Environment:
                 return None, ()
             if of not in called.wheels_alone() and not self.installs_wheel(of, involved):
                 kind = BuiltBySource
+        # What is installed was compiled already, and may require a release that the matrix lacks.
+        alone = kind is BuiltBySource or len(involved) == 1
+        if alone and any(part.item.installed for part in involved):
+            return None, ()
         return self.build_finding(kind, involved, grounds), involved
 
     def in_order(self, parts: Iterable[RequestedPart]) -> list[RequestedPart]:

@@ -44,8 +44,7 @@ def read_file(path: str, root: str = "") -> FileText:
             help="name the file that it links to",
         )
     try:
-        with opener.open_file(path) as stream:
-            data = stream.read(_largest(path) + 1)
+        data = opener.read_file(path, _largest(path))
     except (OSError, ValueError) as error:
         raise ManifestError(
             "the file cannot be read",
@@ -60,9 +59,9 @@ def _largest(path: str) -> int:
     return LARGEST_LOCK if _LOCK.fullmatch(os.path.basename(path)) else LARGEST
 
 
-def decode(data: bytes, path: str, root: str = "") -> FileText:
-    """The text of a file. Raises ManifestError."""
-    if len(data) > _largest(path):
+def decode(data: bytes | None, path: str, root: str = "") -> FileText:
+    """The text of a file, of which None is too large. Raises ManifestError."""
+    if data is None or len(data) > _largest(path):
         raise ManifestError(
             "the file is too large",
             where=Position(path),

@@ -13,6 +13,7 @@ from toolmatrix.manifests import (
     environments,
     files,
     locks,
+    pastes,
     pipelines,
     pyproject,
     requirements,
@@ -77,21 +78,26 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
     )
 )
 # By the content of a file whose name says nothing.
-_BY_CONTENT: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
-    (re.compile(pattern, re.MULTILINE), reader)
-    for pattern, reader in (
-        (r"^@EXPLICIT\s*$", conda_locks.read_explicit),
-        (r"^\s*FROM\s+\S", dockerfile.read),
-        (r"^services\s*:", containers.read_compose),
-        (r"^dependencies\s*:", requirements.conda_environment),
-        (r"^\[(?:project|tool\.poetry|build-system)\]", pyproject.read),
-    )
+_BY_CONTENT: tuple[tuple[re.Pattern[str], Reader], ...] = (
+    (pastes.SIGNATURE, pastes.read),
+    *(
+        (re.compile(pattern, re.MULTILINE), reader)
+        for pattern, reader in (
+            (r"^@EXPLICIT\s*$", conda_locks.read_explicit),
+            (r"^\s*FROM\s+\S", dockerfile.read),
+            (r"^services\s*:", containers.read_compose),
+            (r"^dependencies\s*:", requirements.conda_environment),
+            (r"^\[(?:project|tool\.poetry|build-system)\]", pyproject.read),
+        )
+    ),
 )
 KINDS = (
     "a Dockerfile, requirements.txt, environment.yml, pyproject.toml, setup.py, a lock file, compose.yaml,"
-    " devcontainer.json, cog.yaml, a CI pipeline, a Makefile, a shell script or a README"
+    " devcontainer.json, cog.yaml, a CI pipeline, a Makefile, a shell script, a README or a pasted environment report"
 )
 """What can be judged, in words."""
+STDIN = "stdin"
+"""The name of what is piped in, of which only the content says what it is."""
 _BY_ENDING: Mapping[str, Reader] = {
     ".txt": requirements.requirements_file,
     ".sh": scripts.read_script,
@@ -113,11 +119,15 @@ def _named(path: str) -> Reader | None:
 def manifest(source: FileText, instead: Mapping[str, str] | None = None) -> ProjectManifest:
     """Read one file, and what it names beside it: `instead` of what lies there by path. Raises ManifestError."""
     name = os.path.basename(source.path)
-    reader = _named(source.path) or next(
+    reader = _named(source.path)
+    if reader is requirements.requirements_file and pastes.PACKAGE_LIST.match(source.text):
+        reader = pastes.read
+    reader = reader or next(
         (candidate for words, candidate in _BY_CONTENT if words.search(source.text)), None
     )
     # Lists of packages are called many names, and so are scripts.
-    reader = reader or _BY_ENDING.get(os.path.splitext(name)[1])
+    ending = ".txt" if name == STDIN else os.path.splitext(name)[1]
+    reader = reader or _BY_ENDING.get(ending)
     if reader is None:
         raise ManifestError(
             "unknown kind of file",
@@ -126,7 +136,8 @@ def manifest(source: FileText, instead: Mapping[str, str] | None = None) -> Proj
             found=f"`{name}`",
             help="use the file name that its tool expects",
         )
-    manifest = reader(source, files.Files(source.path, instead, source.root))
+    beside = "" if source.path == STDIN else source.path
+    manifest = reader(source, files.Files(beside, instead, source.root))
     accepted = bounded(source.path, manifest.environments)
     unread = (
         NotRead(text=text, why=why) for file in manifest.sources for text, why in file.too_long

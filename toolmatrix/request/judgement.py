@@ -88,7 +88,9 @@ def older(index: Index, component: str, *selectors: str) -> bool:
 def missing(index: Index, part: RequestedPart, package: str) -> MissingRelease | None:
     """The release that a part pins, if a list of all files of its package lacks it, and has older and newer ones."""
     pinned = _PIN.fullmatch(part.asks[0].selector)
-    if not pinned or part.item.kind != PIP or part.item.bounds or part.item.indexes:
+    item = part.item
+    # What is installed without a release was built somewhere.
+    if not pinned or item.kind != PIP or item.bounds or item.indexes or item.installed:
         return None
     builds = (
         index.component(index.builds_of(part.component)).packages
@@ -231,9 +233,10 @@ class JudgedManifest(Value):
 
 
 class Edit(Value):
-    """Files by path with their text before and after."""
+    """Files by path with their text before and after; of what is installed, the commands that change it."""
 
     files: tuple[tuple[str, str, str], ...]
+    commands: tuple[str, ...] = ()
 
     @property
     def patch(self) -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 
 from toolmatrix.errors import ToolmatrixError
 from toolmatrix.factbase.index import Index
@@ -39,6 +41,7 @@ from toolmatrix.request.judgement import (
     older,
     requirements_of,
 )
+from toolmatrix.request.machine import device_accelerator, device_targets
 from toolmatrix.request.names import Names
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask
@@ -54,8 +57,12 @@ def requested_parts(
 ) -> RequestedParts:
     """The lines of a request that an environment makes on a machine with some items."""
     reader = _Reader(Names(index))
+    named = {item.name for item in machine}
     for item in environment.items:
-        reader.take(item)
+        # A machine that is named takes the place of a pasted one.
+        runs_there = item.name in named or (item.name in RUNTIME and named & {*RUNTIME})
+        if item.kind != MACHINE or not runs_there:
+            reader.take(item)
     reader.interpreter(environment.items)
     contained = any(item.kind == IMAGE for item in environment.items)
     own = {part.component for part in reader.parts}
@@ -270,6 +277,9 @@ class _Reader:
             self.lack(item, component, package, selector, self.lacking(component, selector))
             return
         known, limits = self.indexes(item, variants) if variants else (not item.indexes, "")
+        # A local version is of an index that nothing names.
+        if item.installed and "+" in selector:
+            limits = ""
         # A package with a source distribution may be built for whatever is there.
         if limits and component in called.wheels_alone():
             own = self.packaged(asks, variants, limits, (package, *item.extras))
@@ -375,14 +385,47 @@ class _Reader:
 
     def machine_part(self, item: Item) -> None:
         """A component that the machine has."""
-        text = item.text.text
+        text, selector = item.text.text, item.specifier
+        if item.installed:
+            selector = self.printed(item)
+            text = text if item.name == DEVICE else f"{item.name} {text}"
+        elif item.name != DEVICE:
+            selector = self.names.as_listed(item.name, selector)
         if item.name != DEVICE:
-            selector = self.names.as_listed(item.name, item.specifier)
-            self.add(item.name, selector, item, text if item.name in text else "")
+            if selector:
+                self.add(item.name, selector, item, text if item.name in text else "")
             return
         # Of several devices code has to run on each.
-        ask = Ask(component=DEVICE, selector=item.specifier, text=text, option=DEVICE)
-        self.parts.append(RequestedPart(component=DEVICE, asks=(ask,), text=text, item=item))
+        ask = Ask(component=DEVICE, selector=selector, text=text, option=DEVICE)
+        others = [part.asks[0] for part in self.parts if part.component == DEVICE]
+        accelerator = partial(device_accelerator, self.names.index)
+        if others and selector and accelerator(others) != accelerator((ask,)):
+            why = f"packages are judged for {others[0].text}, which is of another kind"
+            self.unknown.append(NotRead(text=item.text, why=why))
+        elif selector and selector not in [other.selector for other in others]:
+            self.parts.append(RequestedPart(component=DEVICE, asks=(ask,), text=text, item=item))
+
+    def printed(self, item: Item) -> str:
+        """What a tool prints of a machine, by the name of the matrix; nothing for what that does not know."""
+        if item.name not in self.components:
+            return ""
+        name = item.specifier.removeprefix("==")
+        selector = item.specifier
+        if item.name == DEVICE:
+            with suppress(ToolmatrixError):
+                return spelling.device(self.names, name)
+            selector = ""
+        elif item.name == "distro":
+            selector = spelling.distro(self.names, name)
+        elif item.name in ("driver", "glibc"):
+            # Facts are floors: an unlisted one is the listed one below it.
+            scale = self.names.scale(item.name)
+            below = scale.select(f"<={name}")
+            selector = f"=={scale.versions[below.bit_length() - 2]}" if below else ""
+        if not selector:
+            why = f"the matrix knows no such {item.name}"
+            self.unknown.append(NotRead(text=item.text, why=why))
+        return selector
 
     def variable(self, item: Item) -> None:
         """Codegen archs that a variable lists."""
@@ -499,6 +542,10 @@ def match_address(install: Sequence[str], address: str) -> re.Match[str] | None:
 def targets(index: Index, parts: RequestedParts, machine: Sequence[str] = ()) -> list[str]:
     """The targets that an environment may be for, the likeliest first: of one that is said, no other."""
     heads = index.header["targets"]
+    devices = [part for part in parts.parts if part.component == DEVICE]
+    if devices and not machine:
+        products = [(part.asks[0].selector, part.text) for part in devices]
+        machine = device_targets(index, [device for device, _ in products], products)
     known = [name for name in machine if parts.machine in ("", heads[name]["context"]["machine"])]
     if known:
         return known
