@@ -58,7 +58,7 @@ def test_a_refusal_is_told_with_its_places_its_fact_and_the_edit(real: Cli, file
         "not read\n"
         "  requirements.txt:3:1  numba==0.59.1; python_version < '3.12': its marker depends on Python\n"
         "\n"
-        "[1] package torchaudio, final releases 0.12.0 to 2.11.0\n"
+        "[1] package torchaudio, final releases 0.3.0 to 2.11.0\n"
         "    Python package index, torchaudio: file lists, METADATA and contents, read 2026-11-22\n"
         "\n"
         "requirements.txt: facts forbid it; of 1 pair 1 refused, 0 fine and 0 not covered by facts\n"
@@ -89,7 +89,7 @@ def test_lines_of_one_package_and_a_release_that_is_not_there_have_their_reasons
     assert run.out.startswith(
         "error[TM108]: torch==2.1.7 is not available\n"
         "  --> requirements.txt:3:1  torch==2.1.7\n"
-        "    | the package index has no torch 2.1.7, but 2.1.2 and 2.2.0 (read 2026-11-20)\n"
+        "    | the package index has no torch 2.1.7, but 2.1.2 and 2.2.0 (read 2026-11-28)\n"
         "\n"
         "error[TM106]: numpy==1.26.4 and numpy<1.24 conflict\n"
         "  --> requirements.txt:1:1  numpy==1.26.4\n"
@@ -283,3 +283,44 @@ def test_what_several_files_have_in_them_is_reported_and_mended_once(real: Cli, 
     assert text.endswith("4 files: 4 refused\n")
     assert real("judge", ".", "--format", "patch").out.count("+++ ") == 1
     assert real("judge", ".", "--format", "github").out.count("::error") == 1
+
+
+def environment(folder: Path, **packages: str) -> Path:
+    """A virtual environment with the records of packages."""
+    for name, version in packages.items():
+        place = folder / "lib/python3.12/site-packages"
+        record = place / f"{name}-{version}.dist-info"
+        record.mkdir(parents=True)
+        (record / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        )
+        (place / name).mkdir()
+        (place / name / "__init__.py").write_text("")
+        (record / "RECORD").write_text(f"{name}/__init__.py,,\n")
+    return folder
+
+
+def test_an_environment_is_judged_by_what_is_installed(real: Cli, here: Path) -> None:
+    environment(here / "env", torch="2.6.0+cu124", torchvision="0.20.1")
+    run = real("judge", "venv:env", "--json")
+    assert run.code == 1
+    (file,) = run.json()["files"]
+    (finding,) = file["findings"]
+    assert (file["kind"], finding["text"]) == (
+        "inventory",
+        "torch==2.6.0+cu124 and torchvision==0.20.1 conflict",
+    )
+    places = [entry["where"]["path"].rpartition("/site-packages/")[2] for entry in finding["asked"]]
+    assert places == [
+        "torch-2.6.0+cu124.dist-info/METADATA",
+        "torchvision-0.20.1.dist-info/METADATA",
+    ]
+    # No file is changed: commands install what fits.
+    assert (file["edit"]["patch"], file["edit"]["files"]) == ("", [])
+    assert file["edit"]["commands"] == ["pip install torchvision==0.21.0"]
+
+
+def test_an_environment_is_judged_for_a_device(real: Cli, here: Path) -> None:
+    environment(here / "env", torch="2.6.0+cu124")
+    codes = [real("judge", "venv:env", "--device", name).code for name in ("A100", "RTX 5090")]
+    assert codes == [0, 1]

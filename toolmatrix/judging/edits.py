@@ -20,8 +20,8 @@ from toolmatrix.manifests import read
 from toolmatrix.manifests.installed import written
 from toolmatrix.manifests.model import (
     CONDA,
+    INSTALLED,
     MACHINE,
-    PASTE,
     PIP,
     PYTHON,
     FileText,
@@ -94,7 +94,7 @@ class _Search:
         return None
 
     def edit(self, judgement: JudgedManifest) -> Edit:
-        if judgement.manifest.kind == PASTE:
+        if judgement.manifest.kind in INSTALLED:
             return Edit(files=(), commands=tuple(_commands(self.index, self.first, judgement)))
         before = {source.path: source.text for source in self.first.manifest.sources}
         after = {source.path: source.text for source in judgement.manifest.sources}
@@ -149,8 +149,10 @@ def _count_unknown(judgement: JudgedManifest) -> int:
 
 def _reread(judgement: JudgedManifest, replacements: Sequence[Replacement]) -> ProjectManifest:
     manifest = judgement.manifest
-    if manifest.kind == PASTE:
-        return _reinstalled(manifest, {change.start: change.text for change in replacements})
+    if manifest.kind in INSTALLED:
+        return _reinstalled(
+            manifest, {(change.source, change.start): change.text for change in replacements}
+        )
     texts = {source.path: source.text for source in manifest.sources}
     # From the end, so that places before it stay.
     for source, start, end, new in sorted(replacements, key=lambda change: -change.start):
@@ -160,14 +162,16 @@ def _reread(judgement: JudgedManifest, replacements: Sequence[Replacement]) -> P
     return read.manifest(FileText(main.path, texts[main.path], main.root), texts)
 
 
-def _reinstalled(manifest: ProjectManifest, versions: Mapping[int, str]) -> ProjectManifest:
+def _reinstalled(
+    manifest: ProjectManifest, versions: Mapping[tuple[FileText, int], str]
+) -> ProjectManifest:
     """A paste with other versions of packages, by the places of those that it names: no text of it changes."""
 
     def changed(item: Item) -> Item:
         at = item.version.span if item.version else None
-        if at is None or at[0] not in versions:
+        if item.version is None or at is None or (item.version.source, at[0]) not in versions:
             return item
-        specifier = f"=={versions[at[0]]}"
+        specifier = f"=={versions[item.version.source, at[0]]}"
         return item.replace(specifier=specifier, text=written(item.text, item.name + specifier))
 
     return manifest.replace(

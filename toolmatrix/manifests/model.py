@@ -89,6 +89,14 @@ class FileText:
         return self._visited <= _MOST_VISITED
 
 
+class Statement(FileText):
+    """A text that is no file, such as what an option says: its place is its path alone."""
+
+    def line_column(self, offset: int) -> tuple[int, int]:  # noqa: ARG002 - as of a file
+        """No line, and no column."""
+        return 0, 0
+
+
 class Traced:
     """A text, and the place in its source of each letter."""
 
@@ -168,8 +176,9 @@ IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM, MACHINE = (
 )
 """How an item is asked for: as a base image, by an installer, by a variable, as an interpreter, as a platform, or as
 what the machine has: a component of the matrix by its name there."""
-PASTE = "paste"
-"""The kind of a text whose items are installed, and that no edit changes."""
+PASTE, INVENTORY = "paste", "inventory"
+INSTALLED = (PASTE, INVENTORY)
+"""The kinds of what is installed, which commands change and no edit."""
 
 
 LONGEST = 1_000
