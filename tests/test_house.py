@@ -49,9 +49,9 @@ FLOORS = (
     {"solve", "compilation", "inspection", "lockfile", "recipes"},
     {"factbase", "images", "manifests"},
     {"codes"},
-    {"document_store", "http", "opener", "resources", "finding", "lines", "outputs", "pack", "toml"}
+    {"document_store", "http", "resources", "finding", "lines", "outputs", "pack", "toml"}
     | {"further_errors"},
-    {"errors", "process", "value", "wording", "__init__"},
+    {"errors", "opener", "process", "value", "wording", "__init__"},
     {"documents"},
 )
 

@@ -33,6 +33,14 @@ def open_file(path: str) -> BufferedReader:
         raise
 
 
+def read_file(path: str, most: int) -> bytes | None:
+    """The bytes of a file, None for more than so many. Raises as `open_file`."""
+    with open_file(path) as file:
+        # A stream has no size, and a file may grow.
+        data = file.read(most + 1) if os.fstat(file.fileno()).st_size <= most else None
+    return data if data is None or len(data) <= most else None
+
+
 def is_stream(path: str) -> bool:
     """True for a stream that the program was started with."""
     return path in _PLAIN or (path.startswith(_STREAMS) and os.path.basename(path).isdecimal())

@@ -12,17 +12,21 @@ import stat
 from contextlib import contextmanager, suppress
 
 from toolmatrix.errors import OutputError, Position, UsageError
+from toolmatrix.opener import open_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from io import FileIO
-    from typing import Any, NoReturn
+    from typing import IO, Any, NoReturn
 
     from typing_extensions import Self
 
 _PIECE = 1 << 20
+_PART = ".part"
+LARGEST_RESULTS = 1 << 30
+"""Bytes of a file of results that are read."""
 
 
 def replace_file(path: str, pieces: Iterable[str]) -> None:
@@ -117,6 +121,8 @@ class ResultsFile:
         # What a device such as /dev/full gives has no end, and a pipe keeps nothing.
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a plain file")
+        if os.fstat(file.fileno()).st_size > LARGEST_RESULTS:
+            raise OSError(errno.EFBIG, f"it is larger than {LARGEST_RESULTS >> 20} MiB")
         try:
             # Of this process alone, as workers that outlive it for a moment would else keep it from the next run.
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -244,11 +250,13 @@ def _encode(text: Iterable[str] | bytes) -> Iterable[bytes]:
 def _write_beside(path: str, text: Iterable[str] | bytes) -> str:
     """Write a file beside its place, with the mode of what is there; raises OutputError."""
     target = os.path.realpath(path)
-    beside = f"{target}.{os.getpid()}.part"
+    beside = f"{target}.{os.getpid()}{_PART}"
     with _writing(path):
+        _remove_left_over(target)
         try:
             # Undecodable bytes came in as surrogates, from paths for example, and go out as the same bytes.
             with open(beside, "xb") as file:
+                _lock(file)
                 file.writelines(_encode(text))
                 file.flush()
                 # Some file systems write the rename before the text: after a crash the file would be empty.
@@ -262,6 +270,43 @@ def _write_beside(path: str, text: Iterable[str] | bytes) -> str:
             _remove(beside)
             raise
     return beside
+
+
+def _remove_left_over(target: str) -> None:
+    """Remove what killed processes left beside a place."""
+    folder, name = os.path.split(target)
+    with suppress(OSError):
+        for entry in os.listdir(folder):
+            process = entry[len(name) + 1 : -len(_PART)]
+            if entry != f"{name}.{process}{_PART}" or not process.isdecimal():
+                continue
+            path = os.path.join(folder, entry)
+            # Locked while it is written: the number may be that of a process in another container.
+            with suppress(OSError, OverflowError), open_file(path) as file:
+                _lock(file)
+                if int(process) == os.getpid() or not _is_running(int(process)):
+                    _remove(path)
+
+
+def _lock(file: IO[bytes]) -> None:
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        # Not every file system has locks.
+        if error.errno == errno.EWOULDBLOCK:
+            raise
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _remove(path: str) -> None:

@@ -402,7 +402,7 @@ def test_a_huge_matrix_file_is_not_read(small: Cli, here: Path) -> None:
         "error[TM903]: the matrix file is too large\n"
         "  --> ours.yaml\n"
         "  expected: at most 32 MiB\n"
-        "  found: 100 MiB\n"
+        "  found: more\n"
         "help: split it, and list the parts under `files:`\n"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -85,3 +86,39 @@ def test_every_form_is_made(real: Cli, form: str) -> None:
     run = real("doctor", "--format", form)
     assert run.code == 0
     assert "docker 27.1.1" in run.out or form in ("github", "junit")
+
+
+def test_a_request_is_for_this_machine(real: Cli) -> None:
+    run = real("resolve", "torch", "--device", "host", "--from", "wheel", "--json")
+    named = real(
+        *("resolve", "torch", "--device", "8.6", "--with", "driver==470.57.02", "--target", "x86"),
+        *("--from", "wheel", "--json"),
+    )
+    assert (run.code, named.code) == (0, 0)
+    assert run.json()["targets"] == named.json()["targets"]
+    # What is named beside it stays.
+    other = real(
+        *("resolve", "torch", "--device", "host", "--with", "driver==580.65.06"),
+        *("--from", "wheel", "--json"),
+    )
+    assert "driver==580.65.06" in json.dumps(other.json()["request"])
+    assert "470.57.02" not in other.out
+
+
+def test_a_file_is_judged_for_this_machine(real: Cli, here: Path) -> None:
+    (here / "requirements.txt").write_text("torch==2.8.0\n")
+    run = real("judge", "requirements.txt", "--device", "host", "--json")
+    assert run.code == 1
+    asked = [entry["text"] for entry in run.json()["files"][0]["findings"][0]["asked"]]
+    assert asked == ["torch==2.8.0", "driver==470.57.02"]
+    machine = [entry["text"] for entry in run.json()["machine"]]
+    assert machine == ["8.6", "python==3.9.18", "glibc==2.31", "driver==470.57.02"]
+
+
+def test_a_machine_without_a_device_is_no_device(
+    real: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "HERE", Captured({}, {}))
+    run = real("resolve", "torch", "--device", "host")
+    assert (run.code, run.out) == (3, "")
+    assert "this machine has no device that a driver shows" in run.err

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from tests.manifests import patches
-from toolmatrix.manifests import read
+from toolmatrix.manifests import files, read
 from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def test_a_refusal_is_told_with_its_places_its_fact_and_the_edit(real: Cli, file
         "not read\n"
         "  requirements.txt:3:1  numba==0.59.1; python_version < '3.12': its marker depends on Python\n"
         "\n"
-        "[1] package torchaudio, final releases 0.12.0 to 2.11.0\n"
+        "[1] package torchaudio, final releases 0.3.0 to 2.11.0\n"
         "    Python package index, torchaudio: file lists, METADATA and contents, read 2026-11-22\n"
         "\n"
         "requirements.txt: facts forbid it; of 1 pair 1 refused, 0 fine and 0 not covered by facts\n"
@@ -89,7 +89,7 @@ def test_lines_of_one_package_and_a_release_that_is_not_there_have_their_reasons
     assert run.out.startswith(
         "error[TM108]: torch==2.1.7 is not available\n"
         "  --> requirements.txt:3:1  torch==2.1.7\n"
-        "    | the package index has no torch 2.1.7, but 2.1.2 and 2.2.0 (read 2026-11-20)\n"
+        "    | the package index has no torch 2.1.7, but 2.1.2 and 2.2.0 (read 2026-11-28)\n"
         "\n"
         "error[TM106]: numpy==1.26.4 and numpy<1.24 conflict\n"
         "  --> requirements.txt:1:1  numpy==1.26.4\n"
@@ -184,8 +184,102 @@ def test_what_cannot_be_judged_is_one_error(real: Cli, here: Path) -> None:
     )
 
 
+PASTE = """\
+$ pip list | grep torch
+torch                     2.0.0
+torchaudio                2.1.1
+"""
+
+
+def test_a_paste_is_read_from_stdin_and_commands_resolve_its_conflicts(real: Cli) -> None:
+    run = real("judge", "-", piped=PASTE, COLUMNS="100")
+    assert run.code == 1
+    assert run.out.partition("\n\n[1]")[0] == (
+        "error[TM106]: torch==2.0.0 and torchaudio==2.1.1 conflict\n"
+        "  --> stdin:2:1  torch==2.0.0\n"
+        "  --> stdin:3:1  torchaudio==2.1.1\n"
+        "    | torchaudio 2.1.1 does not go with torch 2.0.0 (only 2.1.1) (artifact) [1]\n"
+        "\n"
+        "these commands resolve every conflict:\n"
+        "\n"
+        "  pip install torch==2.1.1"
+    )
+    document = real("judge", "-", "--json", piped=PASTE).json()
+    jsonschema.validate(document, schema())
+    (told,) = document["files"]
+    assert (told["path"], told["kind"]) == ("stdin", "paste")
+    assert told["edit"] == {
+        "patch": "",
+        "files": [],
+        "commands": ["pip install torch==2.1.1"],
+    }
+
+
+REPORT = """\
+PyTorch version: 2.6.0+cu126
+CUDA used to build PyTorch: 12.6
+Python version: 3.12.9 (main)
+CUDA runtime version: 12.4.131
+GPU models and configuration: GPU 0: NVIDIA GeForce RTX 5090
+Nvidia driver version: 570.124.04
+cuDNN version: /usr/lib/x86_64-linux-gnu/libcudnn.so.9.8.0
+[pip3] torch==2.6.0+cu126
+[pip3] torchvision==0.21.0+cu126
+"""
+
+
+def test_packages_of_a_report_are_judged_for_its_device(real: Cli) -> None:
+    told = real("judge", "-", "--json", piped=REPORT).json()["files"][0]
+    assert told["outcome"] == "no"
+    assert [one["text"] for one in told["findings"][0]["asked"]] == [
+        "torch==2.6.0+cu126",
+        "NVIDIA GeForce RTX 5090",
+    ]
+    # The toolkit and cuDNN of the system do not bind wheels that bring their own.
+    (command,) = told["edit"]["commands"]
+    assert command.startswith(
+        "pip install torch==2.7.0+cu128 torchvision==0.22.0+cu128 --index-url "
+    )
+
+
+def test_a_local_version_is_installed_from_its_index(real: Cli) -> None:
+    text = PASTE.replace("2.0.0\n", "2.0.0+cu118\n").replace("2.1.1\n", "2.1.1+cu118\n")
+    told = real("judge", "-", "--json", piped=text).json()["files"][0]
+    (command,) = told["edit"]["commands"]
+    assert command.startswith("pip install torch==2.1.1+cu118 --index-url https://")
+
+
+def test_what_is_piped_in_is_bounded(real: Cli) -> None:
+    run = real("judge", "-", piped="a" * (files.LARGEST + 1))
+    assert (run.code, run.out) == (2, "")
+    assert run.err.startswith("error[TM909]: the file is too large\n  --> stdin\n")
+
+
+def test_what_is_installed_needs_no_wheel_and_exists(real: Cli) -> None:
+    text = "Package Version\n------- -------\nnumpy   2.3.0\nsglang  0.4.5\n\nldd (GNU libc) 2.17\n"
+    assert real("judge", "-", piped=text).code == 4
+
+
 def test_a_matrix_of_ones_own_may_know_nothing_of_it(small: Cli, here: Path) -> None:
     (here / "Dockerfile").write_text(
         "FROM ubuntu:focal\nENV TORCH_CUDA_ARCH_LIST=8.0\nRUN pip install torch==2.0 app==1\n"
     )
     assert small("judge", "Dockerfile").code == 4
+
+
+def test_what_several_files_have_in_them_is_reported_and_mended_once(real: Cli, here: Path) -> None:
+    for name, text in {
+        "requirements.txt": "torch==2.5.0\ntorchaudio==2.2.0\n",
+        "Dockerfile": "FROM python:3.10\nCOPY requirements.txt .\nRUN pip install -r requirements.txt\n",
+        "compose.yaml": "services: {a: {build: .}}\n",
+        "README.md": "```\npip install -r requirements.txt\n```\n",
+        "setup.cfg": "[metadata]\nname = x\n",
+    }.items():
+        (here / name).write_text(text)
+    text = real("judge", ".").out
+    assert text.count("error[TM106]") == 1
+    assert text.count("the smallest edit") == 1
+    # What asks for nothing is not listed.
+    assert text.endswith("4 files: 4 refused\n")
+    assert real("judge", ".", "--format", "patch").out.count("+++ ") == 1
+    assert real("judge", ".", "--format", "github").out.count("::error") == 1

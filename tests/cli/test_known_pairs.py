@@ -40,6 +40,12 @@ if TYPE_CHECKING:
         ("mindspore --device H100 --from wheel", 4, ("mindspore", "device", "unopened")),
         # METADATA: torch ==2.7.0.
         ("xformers==0.0.30 torch==2.7.0 --from wheel", 0, ()),
+        # torch/version.py of the wheel: CUDA 10.1; its page names torchvision 0.5.0 beside it.
+        ("torch==1.4.0 torchvision==0.5.0 cuda==10.1 --from wheel", 0, ()),
+        # METADATA: torch ==1.7.0. The wheel of torchaudio has no device code and goes with every build.
+        ("torch==1.7.0+cu110 torchaudio==0.7.0 torchvision==0.8.1 --from wheel", 0, ()),
+        # A build of 2019 from source is in no table that was read.
+        ("torch==1.3.1 gcc --from source", 4, ("torch", "gcc", "unjoined")),
         # Pure Python; METADATA of both were read whole, and neither names the other.
         ("flax peft", 0, ()),
         # METADATA of a wheel would name a package, and a package needs no compiler to be installed.
@@ -186,3 +192,18 @@ def test_releases_that_nothing_joins_are_refused_together(
     # No fact joins any MXNet with any cuDNN: one by one that would be a thousand problems.
     assert real("resolve", "mxnet", "cuda", "cudnn", "--min-evidence", "stated").code == 1
     assert len(problems) < 20
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        # Keras 3 begins with TensorFlow 2.15, and METADATA of it names no backend.
+        "keras==3.3.3 tensorflow==2.5.0 --from wheel",
+        # The cuDNN of the wheel is of before the A100.
+        "torch==1.4.0 --device A100 --from wheel",
+        # torch/version.py of the wheel: CUDA 10.2.
+        "torch==1.9.0+cu102 --with cuda==11.1 --from wheel",
+    ],
+)
+def test_a_pair_that_a_fact_excludes_is_refused(real: Cli, line: str) -> None:
+    assert real("resolve", *shlex.split(line)).code == 1

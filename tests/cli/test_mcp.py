@@ -104,7 +104,7 @@ async def _asked(real: Cli, cache: str, here: Path) -> None:
         assert refused.is_error
         assert _text(refused).startswith("error[TM110]: unknown component `tensorfow`\n")
         assert refused.structured_content["error"]["code"] == "TM110"
-        # Questions at once wait for each other, and none for one that never ends.
+        # Questions at once wait for no other, and none for one that never ends.
         logs = ("endless.log", log, log)
         endless, *both = await asyncio.gather(
             *(client.call_tool("diagnose", {"log": one}) for one in logs)
@@ -113,6 +113,53 @@ async def _asked(real: Cli, cache: str, here: Path) -> None:
         assert endless.is_error
         assert _text(both[0]) == _text(both[1]) != ""
         assert not both[0].is_error
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_hostile_questions_are_refused_and_a_hundred_at_once_answered(
+    mode: Any, cache: str, tmp_path: Path
+) -> None:
+    asyncio.run(asyncio.wait_for(_refused(mode, cache, tmp_path), 120))
+
+
+async def _refused(mode: Any, cache: str, folder: Path) -> None:
+    from mcp import Client, StdioServerParameters, types
+    from mcp.client.stdio import stdio_client
+    from pydantic import FileUrl
+
+    root = folder / "a root"
+    root.mkdir()
+    os.mkfifo(root / "fifo")
+    (root / "zero").symlink_to("/dev/zero")
+    for place in (root, folder):
+        (place / "build.log").write_text("a line\n")
+
+    async def roots(context: Any) -> types.ListRootsResult:  # noqa: ARG001 - the name of the SDK
+        return types.ListRootsResult(roots=[types.Root(uri=FileUrl(root.as_uri()))])
+
+    command = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "toolmatrix", "mcp", "-C", str(folder)],
+        env={"XDG_CACHE_HOME": cache, "PYTHONPATH": str(ROOT)},
+    )
+    async with Client(stdio_client(command), list_roots_callback=roots, mode=mode) as client:
+        log = {"log": "a root/build.log"}
+        answers = await asyncio.gather(*(client.call_tool("diagnose", log) for _ in range(100)))
+        assert {(one.is_error, _text(one)) for one in answers} == {(False, _text(answers[0]))}
+        foreign = ("build.log", "/dev/zero", "a root/zero", "/etc/passwd")
+        for path in (*foreign, "a root/fifo"):
+            for name, arguments in (
+                ("diagnose", {"log": path}),
+                ("resolve", {"request": ["torch"], "recipe": os.path.join(".", path)}),
+                ("resolve", {"request": ["torch"], "keep": path}),
+            ):
+                answer = await client.call_tool(name, arguments)
+                assert answer.is_error
+                why = "may not read this file" if path in foreign else "cannot"
+                assert why in _text(answer), path
 
 
 async def _is_the_command(

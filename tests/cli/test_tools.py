@@ -329,3 +329,10 @@ def test_options_of_the_server_hold_until_a_question_says_otherwise(
         "x86"
     ]
     assert not call_tool("show", {"subject": "bazel"}, arm).failed
+
+
+def test_an_answer_has_a_bound(standing: SessionDefaults, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "LONGEST_ANSWER", 100)
+    told = call_tool("show", {"subject": "bazel"}, standing)
+    assert told.failed
+    assert told.text.startswith("error[TM901]: the answer is too long\n  expected: at most 100 ")

@@ -1,16 +1,21 @@
-"""What describes the project: the citation, the policy of security, the workflow of releases."""
+"""What describes the project: the citation, the policy of security, the workflow of releases, its bill of materials."""
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 import yaml
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 
+from tests.rendering.test_consumers import missing
 from toolmatrix import __version__
 
 if sys.version_info >= (3, 11):
@@ -19,6 +24,7 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).parents[2]
+VENDORED = sorted((ROOT / "explorer/vendor").glob("*.LICENSE"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 RELEASE: dict[Any, Any] = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())
 
@@ -51,6 +57,8 @@ def test_urls_of_the_project_lead_to_what_is_here() -> None:
     policy = (ROOT / "SECURITY.md").read_text()
     assert f"--repo {home.removeprefix('https://github.com/')}`" in policy
     assert all((ROOT / path).exists() for path in re.findall(r"`(\.github/[^`]+)`", policy))
+    promises = (ROOT / "docs/threats.md").read_text()
+    assert all((ROOT / path).exists() for path in re.findall(r"`(tests/[^`]+)`", promises))
 
 
 def test_a_release_is_published_without_a_token_and_by_pinned_actions() -> None:
@@ -101,3 +109,40 @@ def test_all_that_builds_a_release_has_its_digest() -> None:
         assert re.fullmatch(r"[\w.-]+==[\w.]+", name)
         assert digests
         assert all(one.startswith("--hash=sha256:") for one in digests)
+
+
+@pytest.mark.process
+@pytest.mark.long
+def test_zizmor_finds_nothing_above_low_in_workflows() -> None:
+    program = Path(sys.executable).with_name("zizmor")
+    if not program.exists():
+        missing("needs zizmor: pip install '.[test]'")
+    subjects = (ROOT / ".github/workflows", ROOT / "action.yml")
+    ended = subprocess.run(
+        [program, "--offline", "--no-progress", "--min-severity=medium", *subjects],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+@pytest.mark.process
+def test_the_bill_of_a_wheel_lists_what_it_requires_and_what_it_carries(tmp_path: Path) -> None:
+    path = tmp_path / "toolmatrix-1.whl"
+    required = [f"Requires-Dist: {line}" for line in PROJECT["dependencies"]]
+    lines = ["Name: toolmatrix", "Version: 1", "License-Expression: Apache-2.0", *required]
+    with ZipFile(path, "w") as wheel:
+        extra = "Requires-Dist: mcp>=2; extra == 'mcp'"
+        wheel.writestr("toolmatrix-1.dist-info/METADATA", "\n".join([*lines, extra, "", ""]))
+        for file in ("package.json", *(f"vendor/{one.name}" for one in VENDORED)):
+            wheel.write(ROOT / "explorer" / file, f"toolmatrix/data/explorer/{file}")
+    program = [sys.executable, str(ROOT / ".github/sbom.py"), str(path)]
+    text = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+    assert JsonStrictValidator(SchemaVersion.V1_7).validate_str(text) is None
+    components = {one["name"]: one for one in json.loads(text)["components"]}
+    names = {re.split(r"[^\w-]", line)[0] for line in PROJECT["dependencies"]}
+    assert set(components) == names | {one.stem for one in VENDORED}
+    assert components["urllib3"]["versionRange"] == "vers:pypi/>=2.2"
+    versions = json.loads((ROOT / "explorer/package.json").read_text())["dependencies"]
+    assert components["preact"]["version"] == versions["preact"]

@@ -466,11 +466,13 @@ def _manifests() -> Iterator[bytes]:
         name = case["path"].rpartition("/")[2]
         kind = next((at for at, one in enumerate(MANIFESTS) if one in name), 0)
         yield bytes([kind]) + case["text"].encode()
+    for paste in sorted((Path(__file__).parents[1] / "manifests" / "pastes").iterdir()):
+        yield bytes([MANIFESTS.index("collect_env.txt")]) + paste.read_bytes()
 
 
 MANIFESTS = (
     *("Dockerfile", "requirements.txt", "environment.yml", "compose.yaml"),
-    *("pyproject.toml", "devcontainer.json"),
+    *("pyproject.toml", "devcontainer.json", "collect_env.txt"),
 )
 READERS = {
     "archive": Reader(_archive, _archives),

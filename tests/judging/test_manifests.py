@@ -13,6 +13,9 @@ from toolmatrix.judging import edits
 from toolmatrix.judging.manifests import judge
 from toolmatrix.manifests import read
 from toolmatrix.manifests.model import FileText
+from toolmatrix.request.fields import Fields
+from toolmatrix.request.judgement import JudgedFile
+from toolmatrix.request.machine import target_machine
 from toolmatrix.resources import load_yaml
 
 if TYPE_CHECKING:
@@ -30,8 +33,11 @@ def index() -> Index:
     return matrix.index()
 
 
-def judged(index: Index, path: str, text: str) -> JudgedManifest:
-    return judge(index, read.manifest(FileText(path, text)))
+def judged(index: Index, path: str, text: str, **machine: Any) -> JudgedManifest:
+    """A file, judged for the machine that fields of a request describe."""
+    return judge(
+        index, read.manifest(FileText(path, text)), target_machine(index, Fields(**machine))
+    )
 
 
 def refused(found: JudgedManifest) -> list[str]:
@@ -183,15 +189,15 @@ def test_an_index_tells_the_builds(index: Index) -> None:
     assert part.asks[1].selector == "*+cu118@pytorch/*"
 
 
-def edited(index: Index, path: str, text: str) -> str:
+def edited(index: Index, path: str, text: str, **machine: Any) -> str:
     """The changed lines of the smallest edit, after which nothing is refused; empty where there is none."""
-    found = judged(index, path, text)
+    found = judged(index, path, text, **machine)
     edit = edits.smallest(index, found)
     if edit is None:
         return ""
     ((_, before, after),) = edit.files
     assert (before, patches.applied(before, edit.patch)) == (text, after)
-    assert not [one for one in judged(index, path, after).refusals if one.hard]
+    assert not [one for one in judged(index, path, after, **machine).refusals if one.hard]
     return "\n".join(line[1:] for line in edit.patch.splitlines()[2:] if line.startswith("+"))
 
 
@@ -217,7 +223,7 @@ def edited(index: Index, path: str, text: str) -> str:
         (
             "Dockerfile",
             "FROM nvidia/cuda:11.0.3-devel-ubuntu20.04\nENV TORCH_CUDA_ARCH_LIST='8.0 8.6+PTX'\n",
-            "ENV TORCH_CUDA_ARCH_LIST='8.0 8.0+PTX'",
+            "FROM nvidia/cuda:11.1.1-devel-ubuntu20.04",
         ),
         (
             "Dockerfile",
@@ -269,3 +275,192 @@ def test_public_files_are_refused_what_is_refused_and_nothing_else(
 ) -> None:
     found = judged(index, case["path"].rpartition("/")[2], case["text"])
     assert refused(found) == sorted(case.get("refused", []))
+
+
+CUDA = "--index-url https://download.pytorch.org/whl/{}"
+RTX_5090, OLD_DRIVER = {"device": ("RTX 5090",)}, {"with_": ("driver==470",)}
+ON_MACHINES: list[tuple[str, str, dict[str, Any], str, list[str], str]] = [
+    # A wheel has code for the archs that it was compiled for, and the edit moves what goes with it.
+    (
+        "requirements.txt",
+        container("torch==2.1.0", "torchvision==0.16.0", "transformers==4.40.0"),
+        RTX_5090,
+        "no",
+        ["TM106 + RTX 5090 + torch==2.1.0"],
+        "torch==2.8.0\ntorchvision==0.23.0",
+    ),
+    ("requirements.txt", container("torch==2.8.0"), RTX_5090, "yes", [], ""),
+    # The line of an index and that of a local version follow.
+    (
+        "requirements.txt",
+        container(CUDA.format("cu121").replace("index", "extra-index"), "torch==2.1.0+cu121"),
+        RTX_5090,
+        "no",
+        ["TM106 + RTX 5090 + torch==2.1.0+cu121"],
+        "--extra-index-url https://download.pytorch.org/whl/cu128\ntorch==2.7.0+cu128",
+    ),
+    # A package that is left open is the newest on its index.
+    (
+        "requirements.txt",
+        container("torch"),
+        {"device": ("RTX 5090",), "with_": ("driver==570.86",)},
+        "no",
+        ["TM106 + driver==570.86 + torch"],
+        "--extra-index-url https://download.pytorch.org/whl/cu129\ntorch==2.13.0",
+    ),
+    (
+        "requirements.txt",
+        container(CUDA.format("cu121"), "torch"),
+        RTX_5090,
+        "no",
+        ["TM106 + RTX 5090 + torch"],
+        "",
+    ),
+    # The default index has no builds for ROCm, and another one has.
+    (
+        "requirements.txt",
+        container("torch==2.4.0"),
+        {"device": ("MI300X",)},
+        "no",
+        ["TM106 + MI300X + torch==2.4.0"],
+        "--extra-index-url https://download.pytorch.org/whl/rocm6.1",
+    ),
+    (
+        "requirements.txt",
+        container(CUDA.format("rocm6.1"), "torch==2.4.0"),
+        {"device": ("MI300X",)},
+        "yes",
+        [],
+        "",
+    ),
+    # What a package requires does not run there.
+    (
+        "requirements.txt",
+        container("vllm==0.6.3"),
+        RTX_5090,
+        "no",
+        ["TM106 + RTX 5090 + vllm==0.6.3"],
+        "vllm==0.10.2",
+    ),
+    # A build for the CPU is installed and leaves the device unused.
+    (
+        "requirements.txt",
+        container(CUDA.format("cpu"), "torch==2.4.0"),
+        RTX_5090,
+        "unknown",
+        ["TM115 + RTX 5090 + torch==2.4.0"],
+        "",
+    ),
+    (
+        "requirements.txt",
+        container("onnxruntime==1.20.1"),
+        RTX_5090,
+        "unknown",
+        ["TM115 + RTX 5090 + onnxruntime==1.20.1"],
+        "",
+    ),
+    (
+        "requirements.txt",
+        container("torch==2.1.0"),
+        {"device": ("Jetson Orin",)},
+        "unknown",
+        ["TM115 + Jetson Orin + torch==2.1.0"],
+        "",
+    ),
+    # Without a device a driver, a Python or a distribution is a machine as well.
+    (
+        "requirements.txt",
+        container("torch==2.1.0"),
+        {"with_": ("python==3.12",)},
+        "no",
+        ["TM106 + python==3.12 + torch==2.1.0"],
+        "torch==2.2.0",
+    ),
+    (
+        "requirements.txt",
+        container("torch==2.9.0"),
+        {"distro": "ubuntu18.04"},
+        "no",
+        ["TM106 + distro ubuntu18.04 + torch==2.9.0"],
+        "torch==2.6.0",
+    ),
+    # An image has a Python and a distribution of its own, and the driver of the machine.
+    (
+        "Dockerfile",
+        container("FROM python:3.10", "RUN pip install torch==2.1.0"),
+        {"with_": ("python==3.12",), "distro": "ubuntu18.04"},
+        "yes",
+        [],
+        "",
+    ),
+    (
+        "Dockerfile",
+        container("FROM nvidia/cuda:12.4.1-devel-ubuntu22.04", "RUN make"),
+        OLD_DRIVER,
+        "no",
+        ["TM106 + cuda 12.4.1 + driver==470"],
+        "",
+    ),
+    # Code that is compiled for other archs, and PTX, which a later device compiles itself.
+    (
+        "Dockerfile",
+        container("FROM nvidia/cuda:12.8.1-devel-ubuntu22.04", "ENV TORCH_CUDA_ARCH_LIST=8.0;9.0"),
+        RTX_5090,
+        "no",
+        ["TM106 + RTX 5090 + arch 8.0 + arch 9.0"],
+        "",
+    ),
+    (
+        "Dockerfile",
+        container("FROM nvidia/cuda:12.8.1-devel-ubuntu22.04", "ENV TORCH_CUDA_ARCH_LIST=9.0+PTX"),
+        RTX_5090,
+        "yes",
+        [],
+        "",
+    ),
+    (
+        "Dockerfile",
+        container("FROM nvidia/cuda:12.8.1-devel-ubuntu22.04", "ENV CUDAARCHS=90-real"),
+        RTX_5090,
+        "no",
+        ["TM106 + RTX 5090 + arch 90-real"],
+        "",
+    ),
+    # What others compiled for archs that are not known is neither right nor wrong.
+    (
+        "Dockerfile",
+        container("FROM pytorch/pytorch:2.1.0-cuda12.1-cudnn8-runtime"),
+        RTX_5090,
+        "unknown",
+        [],
+        "",
+    ),
+    (
+        "environment.yml",
+        container("dependencies:", "- python=3.9", "- pytorch=1.12.1", "- cudatoolkit=11.3"),
+        {"device": ("A100",)},
+        "unknown",
+        [],
+        "",
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "text", "machine", "outcome", "refusals", "edit"), ON_MACHINES)
+def test_a_file_on_a_machine(
+    index: Index,
+    path: str,
+    text: str,
+    machine: dict[str, Any],
+    outcome: str,
+    refusals: list[str],
+    edit: str,
+) -> None:
+    judgement = judged(index, path, text, **machine)
+    texts = [text.replace(", ", " of ") for text in refused(judgement)]
+    assert [
+        " + ".join(p.partition(" of ")[0] for p in text.split(" + ")) for text in texts
+    ] == refusals
+    assert JudgedFile(path=path, judged=judgement).outcome == outcome
+    if edit:
+        assert edited(index, path, text, **machine) == edit

@@ -60,8 +60,15 @@ def test_a_clean_log_of_50000_lines_tells_no_error(path: Path) -> None:
     lines = path.read_text().splitlines()
     noise = logs.noise(50_000 - len(lines))
     text = [*noise[:20_000], *lines, *noise[20_000:]]
-    found = observed("\n".join(text) + "\n").matches
+    matches = observed("\n".join(text) + "\n").matches
+    # Whether versions make a failure of a line is judged with the matrix.
+    found = [match for match in matches if not match.signature.when]
     assert [match.text for match in found if match.signature.severity == "error"] == []
+
+
+@pytest.mark.parametrize("name", logs.decoys())
+def test_words_of_failures_in_a_log_that_went_well_tell_nothing(name: str) -> None:
+    assert names(logs.decoys()[name]) == []
 
 
 def test_dry_runs_tell_no_failure_but_refusals() -> None:
@@ -108,6 +115,46 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch, block: int) -> N
     monkeypatch.setattr(signatures, "BLOCK", block)
     assert observed(text) == whole
     assert whole.lines == 82
+
+
+PASTE = """\
+Package                   Version
+------------------------- ------------
+numpy                     2.2.6
+my-package                1.0          /src
+torch                     2.1.2+cu121
+-e git+https://example.org/x
+
+Name: vllm
+Version: 0.9.0
+Summary: Version: 7 of it
+# Name                    Version                   Build  Channel
+python                    3.10.14         h955ad1f_1
+| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |
+|                                         |                        |               MIG M. |
+|   0  NVIDIA GeForce RTX 5090        Off |   00000000:01:00.0 Off |                  N/A |
+jax                       9.9 is no row of a table
+"""
+
+
+@pytest.mark.parametrize("block", [16, 100, 1 << 16])
+def test_versions_are_read_from_tables(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    monkeypatch.setattr(signatures, "BLOCK", block)
+    components = observed(PASTE).inventory.components
+    assert {name: seen[0].version for name, seen in components.items()} == {
+        "numpy": "2.2.6",
+        "my-package": "1.0",
+        "torch": "2.1.2+cu121",
+        "vllm": "0.9.0",
+        "python": "3.10.14",
+        "gpu": "NVIDIA GeForce RTX 5090",
+    }
+    assert components["torch"][0].where == "x.log:5"
+
+
+def test_a_list_of_packages_hides_no_build_that_was_told() -> None:
+    seen = observed("PyTorch version: 2.6.0+cu124\n[pip3] torch==2.6.0\n" + LINES[0][1]).matches[0]
+    assert seen.seen["torch"].version == "2.6.0+cu124"
 
 
 def test_a_line_without_end_is_cut() -> None:
@@ -172,6 +219,9 @@ def test_the_book_keeps_its_schema() -> None:
         held = yaml.load(file, yaml.CSafeLoader)
     jsonschema.validate(held, schema)
     assert len({one.name for one in BOOK.signatures}) == len(BOOK.signatures)
+    given = [case.given.get("relation") for one in BOOK.signatures for case in one.cases]
+    named = {one.relation for one in BOOK.signatures} | {*filter(None, given)}
+    assert named == {*held["relations"]}
     for signature in BOOK.signatures:
         groups = {name for one in signature.lines for name in one.line.groupindex}
         assert "library" not in signature.between or {"file", "symbol"} & groups

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -138,15 +139,110 @@ GROWING: dict[str, tuple[str, str, Callable[[int], str]]] = {
     "words": ("Dockerfile", "FROM a\nRUN ", "a{} \\\n".format),
     "services": ("compose.yaml", "services:\n", "  s{}: {{image: a}}\n".format),
     "names of conda": ("environment.yml", "dependencies:\n", "- p{}=1.0\n".format),
+    "builds": (
+        "compose.yaml",
+        "services:\n",
+        "  s{}: {{build: {{context: a, args: [A=1]}}}}\n".format,
+    ),
+    "names of a script": (
+        "setup.py",
+        "",
+        "a{0} = ['torch']\nsetup(install_requires=a{0})\n".format,
+    ),
+    "a list that grows": ("setup.py", "a = []\nsetup(x=a)\n", "a += ['a', f'{{a}}{}']\n".format),
+    "lists of lists": ("setup.py", "a = ['a']\n", "a = a + a # {}\n".format),
+    "calls of a function": (
+        "setup.py",
+        "def f(a): return " + "open('a.txt'), " * 200 + "\nsetup(install_requires=[",
+        "f({}),".format,
+    ),
+    "one long line": ("setup.py", "setup(install_requires=['é',", "'é{}',".format),
+    "lines of a configuration": ("setup.cfg", "[options]\ninstall_requires =\n", " a{}\n".format),
+    "locked packages": (
+        "uv.lock",
+        '[[package]]\nname = "a"\nsource = {virtual = "."}\ndependencies = [{name = "p0"}]\n',
+        '[[package]]\nname = "p{}"\nversion = "1"\nsource = {{url = "a"}}\ndependencies = [{{name = "p0"}}]\n'.format,
+    ),
+    "edges of a lock": (
+        "uv.lock",
+        '[[package]]\nname = "b"\n' * 2
+        + '[[package]]\nname = "a"\nsource = {virtual = "."}\ndependencies = [',
+        '{{name = "b", marker = "python_version < \'3.{0}\'"}}, '.format,
+    ),
+    "versions of a package": (
+        "poetry.lock",
+        "",
+        '[[package]]\nname = "a"\nversion = "{}"\n'.format,
+    ),
+    "packages of a lock": (
+        "conda-lock.yml",
+        "package:\n",
+        "- {{name: a{}, version: 1, platform: linux-64}}\n".format,
+    ),
+    "tables": ("pixi.toml", "[dependencies]\n", 'a{} = ">=1"\n'.format),
+    "features": ("pixi.toml", "", "[feature.a{0}.dependencies]\na{0} = '*'\n".format),
+    "blocks": ("README.md", "", "```\npip install a{0}\n```\n".format),
+    "lines of a block": ("README.md", "```\n", "$ pip install a{} \\\n".format),
+    "functions": ("install.sh", "", "f{} () {{\npip install a\n}}\n".format),
+    "recipes": ("Makefile", "", "A{0} = $(A)\na{0}: b\n\tpip install $(A{0}) $$a\n".format),
+    "steps": (
+        ".github/workflows/a.yml",
+        "jobs:\n a:\n  steps:\n",
+        "  - run: 'pip install a{} ${{{{ a }}}}'\n".format,
+    ),
+    "values of a matrix": (
+        ".github/workflows/a.yml",
+        "jobs:\n a:\n  steps: [{run: pip install a}]\n  strategy:\n   matrix:\n    include:\n",
+        "    - {{a: {}}}\n".format,
+    ),
+    "jobs": (".gitlab-ci.yml", ".b: {script: pip install b}\n", "a{}: {{extends: .b}}\n".format),
+    "commands": ("cog.yaml", "build:\n run:\n", " - pip install a{}\n".format),
     "extras": ("pyproject.toml", "[project.optional-dependencies]\n", 'e{} = ["torch"]\n'.format),
 }
+
+
+# Blanks and brackets without an end, which a pattern may try in every way.
+LONG = {
+    "prompts": ("README.md", "```\n" + "(" * 30_000 + " " * 30_000),
+    "a function": ("install.sh", "f ()" + " " * 30_000 + "x"),
+    "a target": ("Makefile", "a" + " " * 30_000 + "b\n" + "a " * 15_000),
+    "an expression": (
+        ".github/workflows/a.yml",
+        "jobs: {a: {steps: [{run: '" + "${{ " * 100_000 + " " * 100_000 + "'}]}}",
+    ),
+    "a name": ("uv.lock", f'[[package]]\nname = "{"a" * 900_000}"\nversion = "1"\n'),
+    "a marker": (
+        "uv.lock",
+        '[[package]]\nname = "a"\nsource = {virtual = "."}\ndependencies = [{name = "a", marker = "'
+        + "extra " * 100_000
+        + '"}]',
+    ),
+    "a bracket": ("setup.py", "setup(install_requires=" + "(" * 150 + ")" * 150 + ")"),
+    "a sum": ("setup.py", "a = 'a'" + " + 'a'" * 900 + "\nsetup(name=a)"),
+    "a value": ("setup.cfg", "[options]\ninstall_requires" + " " * 30_000 + "x"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_long_text_is_read_at_once(name: str) -> None:
+    path, text = LONG[name]
+    before = time.process_time()
+    assert not read.manifest(FileText(path, text)).environments
+    assert time.process_time() - before < 2
 
 
 @pytest.mark.parametrize("name", GROWING)
 def test_twice_the_input_takes_twice_the_calls(name: str) -> None:
     path, first, repeated = GROWING[name]
+    last = (
+        "])"
+        if path.endswith("py") and first.endswith(("[", ","))
+        else "]"
+        if first.endswith("[")
+        else ""
+    )
     once, twice = (
-        _calls(path, first + "".join(map(repeated, range(number)))) for number in (200, 400)
+        _calls(path, first + "".join(map(repeated, range(number))) + last) for number in (200, 400)
     )
     assert twice < 2.5 * once
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 
 from toolmatrix.errors import ManifestError
-from toolmatrix.manifests import files, pyproject, read, requirements
+from toolmatrix.manifests import files, read, requirements, toml_texts
 from toolmatrix.manifests.model import FileText
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def test_services_are_environments_and_aliases_are_followed() -> None:
         ],
     }
     assert unread("compose.yaml", COMPOSE) == [
-        "three: it is built: judge its Dockerfile",
+        "build: its Dockerfile is not a file of the project",
         "${IMAGE}: ${IMAGE} is unknown",
     ]
 
@@ -247,7 +247,7 @@ def test_constraints_of_poetry_are_those_of_pep_440() -> None:
     ],
 )
 def test_a_caret_ends_where_poetry_says(said: str, within: str, beyond: str) -> None:
-    found = SpecifierSet(pyproject.caret(said))
+    found = SpecifierSet(toml_texts.caret(said))
     assert within in found
     assert beyond not in found
 
@@ -353,6 +353,18 @@ NAMES = (
     "compose.yaml",
     "pyproject.toml",
     "devcontainer.json",
+    "setup.cfg",
+    "uv.lock",
+    "poetry.lock",
+    "Pipfile",
+    "pixi.toml",
+    "conda-lock.yml",
+    "cog.yaml",
+    ".gitlab-ci.yml",
+    ".github/workflows/a.yml",
+    "Makefile",
+    "install.sh",
+    "README.md",
 )
 PIECES = st.sampled_from(
     [
@@ -386,6 +398,15 @@ PIECES = st.sampled_from(
         "<<: ",
         "\\",
         "\t",
+        "script: ",
+        "jobs:",
+        "run: |",
+        "${{ matrix.x }}",
+        "[[package]]",
+        "name = 'a'",
+        "```",
+        "a:",
+        "$(A)",
         "é",
     ]
 )

@@ -6,7 +6,7 @@ from toolmatrix.api import path_list
 from toolmatrix.api.arguments import words
 from toolmatrix.api.caller import caller
 from toolmatrix.errors import MatrixError, UsageError
-from toolmatrix.request.fields import Fields
+from toolmatrix.request.fields import HOST, Fields
 from toolmatrix.request.read import RequestContext
 from toolmatrix.value import Value
 
@@ -241,4 +241,9 @@ def read_request(
     with_online_packages(wanted, options, online=online)
     context = request_context(options.get("matrix"), options.get("keep", ""))
     request = fields(wanted, {**options})
+    if HOST in request.device:
+        # Looking at the machine takes longer than most answers.
+        from toolmatrix.api.host_machine import on_host
+
+        request = on_host(context.index, request)
     return context, read(context.index, request, keep=context.keep, varied=varied)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from toolmatrix import document_store
+from toolmatrix import document_store, opener
 from toolmatrix.api import PLAIN, Outcome, as_json, path_list, split_words
 from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix
@@ -14,7 +14,6 @@ from toolmatrix.factbase.store import cache_folder
 from toolmatrix.finding import OUTCOMES, Judged, Verdict
 from toolmatrix.inspection.layers import LayerStore
 from toolmatrix.inspection.subjects import read_subjects
-from toolmatrix.opener import open_file
 from toolmatrix.report import verdicts
 from toolmatrix.report.annotations import sarif
 from toolmatrix.request.fields import Fields, settled
@@ -115,16 +114,16 @@ def read_file(path: str, what: str, most: int) -> bytes:
     calling = caller()
     try:
         # One more than may be: what is left out of a list would never be missed.
-        if path == "-":
-            data = calling.piped(what, most + 1)
-        else:
-            with open_file(calling.path(path)) as file:
-                data = file.read(most + 1)
+        data = (
+            calling.piped(what, most + 1)
+            if path == "-"
+            else opener.read_file(calling.path(path), most)
+        )
     except OSError as error:
         raise UsageError(
             f"cannot read {what}", where=Position(path), found=error.strerror or str(error)
         ) from None
-    if len(data) > most:
+    if data is None or len(data) > most:
         expected = f"at most {most >> 20} MiB"
         raise UsageError(f"cannot read {what}", where=Position(path), expected=expected)
     return data

@@ -8,7 +8,7 @@ from toolmatrix.command import all_options
 from toolmatrix.command.option import Option, toml_kind
 from toolmatrix.command.options import COMMON, REQUEST
 from toolmatrix.errors import ConfigError, Position
-from toolmatrix.opener import open_file
+from toolmatrix.opener import read_file
 from toolmatrix.request.fields import BadValue
 from toolmatrix.value import Value
 
@@ -49,15 +49,14 @@ class SettingsFile(Value):
 def read(path: str, kind: str, prefix: tuple[str, ...] = ()) -> SettingsFile | None:
     """The settings in a file, below some keys; None if it has none. Raises ConfigError."""
     try:
-        with open_file(path) as file:
-            data = file.read(_LARGEST + 1)
+        data = read_file(path, _LARGEST)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
     except OSError as error:
         raise ConfigError(
             "cannot read the configuration", where=Position(path), found=error.strerror or ""
         ) from None
-    if len(data) > _LARGEST:
+    if data is None:
         raise ConfigError(
             "the configuration is too large",
             where=Position(path),

@@ -5,6 +5,7 @@ Nothing here knows how they are carried; `toolmatrix.commands.mcp` does.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -29,17 +30,23 @@ from toolmatrix.value import Value
 LONGEST_WORD = names.LONGEST
 MOST_WORDS = 100
 LONGEST_LOG = 1 << 20
+LONGEST_ANSWER = 1 << 20
+"""Characters of an answer, as text and as a document; no ordinary question has a tenth of them."""
 
 OF_REQUEST = (*fields.OPTIONS, "keep")
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class SessionDefaults(Value):
-    """Defaults for every call: the matrix, options by name, and the directory of relative paths."""
+    """Defaults for every call: the matrix, options by name, the directory of relative paths, and roots of the client.
+
+    Without roots the directory alone bounds what is read.
+    """
 
     matrix: OpenMatrix
     options: Mapping[str, Any] = {}
     directory: str = ""
+    roots: tuple[str, ...] | None = None
 
     def path(self, text: str) -> str:
         """A path from an argument, ready to be opened. Raises UsageError for one that leads out of the directory."""
@@ -47,13 +54,17 @@ class SessionDefaults(Value):
         path = os.path.join(self.directory, text)
         try:
             # A server that was started without a folder runs in `/`.
-            if root != os.sep and files.is_inside(path, root):
-                return path
+            may_read = root != os.sep and files.is_inside(path, root)
+            if may_read and self.roots is not None:
+                may_read = any(files.is_inside(path, folder) for folder in self.roots)
         except ValueError:
-            pass
+            may_read = False
+        if may_read:
+            return path
+        of_client = "" if self.roots is None else ", and in a root that the client lists"
         raise UsageError(
             "the tools may not read this file",
-            expected=f"a path in {root}, also after following links"
+            expected=f"a path in {root}, also after following links{of_client}"
             if root != os.sep
             else "no path",
             found=f"`{text}`",
@@ -186,9 +197,19 @@ def call_tool(name: str, arguments: Mapping[str, Any], defaults: SessionDefaults
     try:
         # Called as from Python: notes and settings belong to the server, not to an answer.
         answer = call_for(Caller(), TOOLS[name].ask, arguments, defaults)
-        return ToolReply(text=answer.text(), document=answer.to_json())
+        return _sendable(ToolReply(text=answer.text(), document=answer.to_json()))
     except Exception as raised:  # noqa: BLE001 - a defect of one answer must not end the others
         return failure(raised)
+
+
+def _sendable(reply: ToolReply) -> ToolReply:
+    if max(len(reply.text), len(json.dumps(reply.document))) > LONGEST_ANSWER:
+        raise UsageError(
+            "the answer is too long",
+            expected=f"at most {LONGEST_ANSWER} characters",
+            help="ask for less: with `limit`, or fewer targets",
+        )
+    return reply
 
 
 def failure(raised: Exception) -> ToolReply:

@@ -77,3 +77,19 @@ class NoSuchRelease(ManifestFinding):
         return (
             f"the package index has no {self.package} {self.release}, but {near} (read {self.read})"
         )
+
+
+class ForProcessorAlone(ManifestFinding):
+    """A package whose builds run on the processor alone, beside a device that is named."""
+
+    code = "TM115"
+    advice = "take the package, extra or index that has builds for the device"
+    accelerator: str
+
+    def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
+        return f"{short(self.asked[0])} does not compute on {listing(self.asked[1:])}"
+
+    @property
+    def reason(self) -> str:
+        """What its builds lack."""
+        return f"all builds that it may be are without {self.accelerator}"

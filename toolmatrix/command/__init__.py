@@ -126,7 +126,13 @@ class Command:
         if not self._options:
             # Its own options come first, and replace shared ones of the same name.
             own = {**self.own}
-            self._options = own | (REQUEST if self.request else {}) | COMMON | own
+            # Of the options of a request it may name some alone.
+            request = {
+                name: option
+                for name, option in REQUEST.items()
+                if self.request or name in self.takes
+            }
+            self._options = own | request | COMMON | own
         return self._options
 
     def __call__(self, *args: Any, **named: Any) -> Any:

@@ -57,7 +57,11 @@ class Options:
         completer="arch",
         help="Codegen archs to compile for; the toolkit must support them",
     )
-    device: tuple[str, ...] = _request("--device", completer="device", help="Devices to run on")
+    device: tuple[str, ...] = _request(
+        "--device",
+        completer="device",
+        help="Devices to run on; `host`: those of this machine, beside its driver",
+    )
     cpu: str = _request("--cpu", help="CPU to compile for")
     distro: str = _request("--distro", completer="distro", help="Distribution to run on")
     with_: tuple[str, ...] = _request(

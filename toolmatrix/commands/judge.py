@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from toolmatrix.api import Report, as_json, path_list
 from toolmatrix.api.caller import caller
-from toolmatrix.api.requests import open_matrix
+from toolmatrix.api.host_machine import on_host
+from toolmatrix.api.requests import fields, open_matrix
 from toolmatrix.codes.manifests import ManifestFinding, short
 from toolmatrix.command import PRINTED, command
 from toolmatrix.documents import Annotated, Count, FilePlace, MatrixHead, NonEmpty, Pair, TypedDict
@@ -31,12 +32,13 @@ from toolmatrix.request.judgement import (
     ManifestRefusal,
     RequestedPart,
 )
+from toolmatrix.request.machine import ANY_MACHINE, TargetMachine, target_machine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from toolmatrix.api import Matrix, Path
+    from toolmatrix.api import Matrix, Path, Wanted, Words
     from toolmatrix.factbase.index import Index
 
 
@@ -51,22 +53,38 @@ if TYPE_CHECKING:
         "toolmatrix judge Dockerfile requirements.txt",
         "toolmatrix judge . --format github",
         "toolmatrix judge environment.yml --format patch --output mend.patch",
+        "pip list | toolmatrix judge -",
     ),
 )
-def judge(paths: Path | Iterable[Path], *, edit: bool = True, matrix: Matrix = None) -> Report:
+def judge(
+    paths: Path | Iterable[Path],
+    *,
+    device: Words = (),
+    with_: Wanted = (),
+    distro: str = "",
+    target: Words = (),
+    edit: bool = True,
+    matrix: Matrix = None,
+) -> Report:
     """Check a Dockerfile or another project file against the facts.
 
-    Other files are requirements, an environment of conda, a compose file, a project and a devcontainer; a folder stands
-    for all such files below it. Without `edit` no way out is looked for, which takes longest. Raises ManifestError for
-    a file that cannot be read, NothingMatched for a folder without any.
+    Other files are requirements, environments of conda, projects, lock files, compose files, pipelines, scripts and
+    what is pasted into bug reports; `-` reads stdin, and a folder stands for all such files below it. `device`, `with_`
+    such as a driver, `distro` and `target` describe the machine that it has to run on, in place of a pasted one.
+    Without `edit` no way out is looked for, which takes longest. Raises ManifestError for a file that cannot be read,
+    NothingMatched for a folder without any.
     """
     manifests = [*_files(path_list(paths))]
     index, verdicts = open_matrix(matrix).index, []
+    options = {"device": device, "with_": with_, "distro": distro, "target": target}
+    machine = target_machine(index, on_host(index, fields((), options), ("python", "glibc")))
     with caller().progress("judging", "files") as progress:
         for done, (path, folder) in enumerate(manifests):
             progress.at(done, len(manifests))
-            verdicts.append(_judge_file(index, path, folder, edit=edit))
-    report = ManifestReport(index, verdicts)
+            verdicts.append(_judge_file(index, path, folder, machine, edit=edit))
+    # Most workflows, scripts and READMEs below a folder install nothing.
+    asking = [file for file in verdicts if file.asks]
+    report = ManifestReport(index, asking or verdicts, machine)
     return Report(
         words=report.text,
         document=report.document,
@@ -95,15 +113,22 @@ def _files(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield from ((file, path) for file in below)
 
 
-def _judge_file(index: Index, path: str, folder: str, *, edit: bool) -> JudgedFile:
+def _judge_file(
+    index: Index, path: str, folder: str, machine: TargetMachine, *, edit: bool
+) -> JudgedFile:
     try:
-        manifest = read.manifest(files.read_file(path, folder or files.root_of(path)))
+        if path == "-":
+            text = files.decode(caller().piped("a file", files.LARGEST + 1), read.STDIN)
+            path = read.STDIN
+        else:
+            text = files.read_file(path, folder or files.root_of(path))
+        manifest = read.manifest(text)
     except ManifestError as error:
         # Go on with the other files of a folder: it may contain templates.
         if not folder:
             raise
         return JudgedFile(path=path, error=error)
-    result = judging.judge(index, manifest)
+    result = judging.judge(index, manifest, machine)
     # Slow: each edit that is tried is judged as a file.
     mended = edits.smallest(index, result) if edit else None
     return JudgedFile(path=path, judged=result, edit=mended)
@@ -168,10 +193,11 @@ class RefusedEntry(findings.FindingHead):
 
 
 class EditEntry(TypedDict):
-    """The patch with which nothing is refused."""
+    """The patch with which nothing is refused, and of a paste the commands that install what fits."""
 
     patch: str
-    files: NonEmpty[str]
+    files: list[str]
+    commands: list[str]
 
 
 class JudgedCounts(TypedDict):
@@ -196,24 +222,36 @@ class JudgedFileEntry(TypedDict):
     summary: JudgedCounts
 
 
+class MachineEntry(TypedDict):
+    """A component of the machine that the files are judged for, as the command names it."""
+
+    component: str
+    selector: str
+    text: str
+
+
 class JudgedDocument(TypedDict):
-    """What `toolmatrix judge --json` prints: of each file what it asks for by environment (a stage, a service, an
-    extra), what facts say of every two parts of it, what they refuse, the patch with which nothing is refused, what
-    the matrix does not know and what was not read.
+    """What `toolmatrix judge --json` prints: the machine, and of each file what it asks for by environment (a stage, a
+    service, an extra), what facts say of every two parts of it, what they refuse, the patch with which nothing is
+    refused, what the matrix does not know and what was not read.
     """
 
     schema: Annotated[str, SCHEMA]
     matrix: MatrixHead
     outcome: Annotated[str, "yes", "no", "unknown", "unread"]
+    machine: list[MachineEntry]
     files: list[JudgedFileEntry]
 
 
 class ManifestReport:
     """The report on several files."""
 
-    def __init__(self, index: Index, files: Sequence[JudgedFile]) -> None:
+    def __init__(
+        self, index: Index, files: Sequence[JudgedFile], machine: TargetMachine = ANY_MACHINE
+    ) -> None:
         self.index = index
         self.files = files
+        self.machine = machine
 
     @property
     def outcome(self) -> str:
@@ -229,6 +267,10 @@ class ManifestReport:
             "schema": SCHEMA,
             "matrix": head(self.index),
             "outcome": self.outcome,
+            "machine": [
+                {"component": item.name, "selector": item.specifier, "text": item.text.text}
+                for item in self.machine.items
+            ],
             "files": [self._file(file) for file in self.files],
         }
 
@@ -244,6 +286,7 @@ class ManifestReport:
             "edit": {
                 "patch": file.edit.patch,
                 "files": [path for path, _, _ in file.edit.files],
+                "commands": list(file.edit.commands),
             }
             if file.edit
             else None,
@@ -290,20 +333,36 @@ class ManifestReport:
     def text(self, screen: Terminal) -> str:
         """The report as text; the last line is the summary."""
         notes = claims.Notes(self.index)
-        blocks = [block for file in self.files for block in self._file_lines(file, notes, screen)]
+        blocks = [
+            block
+            for file, refusals in self._reported()
+            for block in self._file_lines(file, refusals, notes, screen)
+        ]
         closing = [self._closing(file, screen) for file in self.files]
         if len(self.files) > 1:
             closing.append(self.closing())
         return terminal.blocks([*blocks, notes.lines(screen.width), closing])
 
+    def _reported(self) -> Iterator[tuple[JudgedFile, list[ManifestRefusal]]]:
+        """Each file with what is refused of it and was not of one before it, which may have the same lines in it."""
+        reported: set[tuple[object, ...]] = set()
+        for file in self.files:
+            by_key = {_key(refusal.finding): refusal for refusal in file.refusals}
+            yield file, [refusal for key, refusal in by_key.items() if key not in reported]
+            reported |= by_key.keys()
+
     def _file_lines(
-        self, file: JudgedFile, notes: claims.Notes, screen: Terminal
+        self,
+        file: JudgedFile,
+        refusals: Sequence[ManifestRefusal],
+        notes: claims.Notes,
+        screen: Terminal,
     ) -> Iterator[list[str]]:
         if file.error is not None:
             yield [f"{printable(str(file.error.where or file.path))}: {file.error.what}"]
-        for refusal in file.refusals:
+        for refusal in refusals:
             yield self._refusal(refusal, notes, screen)
-        if file.hard:
+        if any(refusal.hard for refusal in refusals):
             yield self._edit(file)
         yield self._joined(file, notes, screen)
         yield _not_read_lines("the matrix does not know", file.unknown, screen)
@@ -335,6 +394,9 @@ class ManifestReport:
     def _edit(self, file: JudgedFile) -> list[str]:
         if file.edit is None:
             return [NO_EDIT]
+        if file.edit.commands:
+            commands = [f"  {printable(command)}" for command in file.edit.commands]
+            return ["these commands resolve every conflict:", "", *commands]
         lines = [printable(line) for line in file.edit.patch.rstrip("\n").split("\n")]
         return ["the smallest edit found that resolves every conflict:", "", *lines]
 
@@ -369,7 +431,9 @@ class ManifestReport:
             "no": "facts forbid it",
             "unknown": "cannot say",
         }[outcome]
-        return f"{path}: {screen.style(verdict, outcome)}; {pairs}"
+        machine = terminal.listing([printable(item.text.text) for item in self.machine.items])
+        on = f" on {machine}" if machine else ""
+        return f"{path}{on}: {screen.style(verdict, outcome)}; {pairs}"
 
     def closing(self) -> str:
         """How many files there are, by outcome."""
@@ -390,8 +454,8 @@ class ManifestReport:
     def annotations(self) -> list[Annotation]:
         """The findings, each with its reasons on one line."""
         annotations = []
-        for file in self.files:
-            for refusal in file.refusals:
+        for _, refusals in self._reported():
+            for refusal in refusals:
                 entry = self._entry(refusal.finding)
                 because = " and ".join(entry["because"])
                 others = terminal.listing(
@@ -415,8 +479,22 @@ class ManifestReport:
         return commands(self.annotations(), self.closing())
 
     def patch(self) -> str:
-        """The edits of all files as one patch."""
-        return "".join(file.edit.patch for file in self.files if file.edit)
+        """The edits of all files as one patch; of several edits of a file the first."""
+        edits: dict[str, str] = {}
+        for file in self.files:
+            paths = [os.path.normpath(path) for path, _, _ in file.edit.files] if file.edit else []
+            if file.edit and not edits.keys() & paths:
+                edits |= dict.fromkeys(paths, "") | {paths[0]: file.edit.patch}
+        return "".join(edits.values())
+
+
+def _key(finding: ManifestFinding) -> tuple[object, ...]:
+    """What is refused, and where: `./a` is `a`."""
+    positions = (
+        (os.path.normpath(position.path), position.line, position.column)
+        for position in finding.positions
+    )
+    return (finding.code, finding.asked, *positions)
 
 
 def _row(index: Index, pair: JudgedPair, notes: claims.Notes) -> tuple[str, ...]:

@@ -8,15 +8,13 @@ from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
 from toolmatrix.errors import UsageError
 from toolmatrix.judging import validation
+from toolmatrix.outputs import LARGEST_RESULTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from toolmatrix.api import Path
-
-# Bytes of a file of results.
-_LARGEST_RESULTS = 1 << 30
 
 
 @command(
@@ -46,7 +44,7 @@ def merge(
     """
     names = list(dict.fromkeys(path_list(results)))
     merged = validation.merge_results(
-        (name, read_file(name, "results", _LARGEST_RESULTS)) for name in names
+        (name, read_file(name, "results", LARGEST_RESULTS)) for name in names
     )
     wanted = subjects_in_lists(subjects)
     if not merged:

@@ -17,7 +17,7 @@ from toolmatrix.compilation.compare import own_name
 from toolmatrix.compilation.replay import Replay, ReplayStep
 from toolmatrix.documents import Amount, Annotated, Any, Count, Ordinal, TypedDict
 from toolmatrix.errors import LogError, Position, UsageError
-from toolmatrix.opener import open_file
+from toolmatrix.opener import read_file
 from toolmatrix.value import Document, Value
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 HEADER = ("source file name", "phase name", "phase input files", "phase output file", "arch")
 # Bytes of a file.
 _LARGEST = 64 << 20
+# Characters of a row that count; the csv module refuses more than twice as many in a field.
+_LONGEST = 1 << 16
 _UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 # Phases whose program alone does not determine the kind of the stage.
@@ -61,12 +63,15 @@ def seconds_of(
     `note` is called for rows that match no step. Raises LogError, UsageError.
     """
     try:
-        with open_file(path) as file:
-            text = file.read(_LARGEST).decode("utf-8", "replace")
+        data = read_file(path, _LARGEST)
     except OSError as error:
         raise LogError(
             "cannot read the times", where=Position(path), found=error.strerror or ""
         ) from None
+    if data is None:
+        expected = f"at most {_LARGEST >> 20} MiB"
+        raise LogError("the times are too large", where=Position(path), expected=expected)
+    text = data.decode("utf-8", "replace")
     # Neither file has a name of its own kind; only a document begins with a brace.
     if not text.lstrip().startswith("{"):
         phases = read_times(text.splitlines(), path)
@@ -81,7 +86,7 @@ def seconds_of(
             {int(timing["stage"]): int(timing["peak"]) for timing in timings},
             "cpu",
         )
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise LogError(
             "this is not a run of one plan",
             where=Position(path),
@@ -96,7 +101,7 @@ def read_times(lines: Iterable[str], name: str) -> tuple[Phase, ...]:
     `name` is the file in errors. Raises UsageError where there is no such table or a row of it is damaged.
     """
     # The csv module refuses NUL, which a cut log may hold, and a quote in a path is no quoting.
-    plain = (line.replace("\0", "").replace('"', "") for line in lines)
+    plain = (line[:_LONGEST].replace("\0", "").replace('"', "") for line in lines)
     phases: list[Phase] = []
     header_at = 0
     for line_number, row in enumerate(csv.reader(plain, skipinitialspace=True), 1):

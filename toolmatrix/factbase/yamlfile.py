@@ -6,14 +6,13 @@ refused, so nothing in a file can run code, grow without bound or hide a value (
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Any, NoReturn
 
 import yaml
 
 from toolmatrix.errors import MatrixError, Position, ToolmatrixError
-from toolmatrix.opener import open_file
+from toolmatrix.opener import read_file
 from toolmatrix.value import Value
 
 SIZE_LIMIT = 32 << 20
@@ -160,21 +159,18 @@ def read(path: str, label: str = "", of: NodeKind = MATRIX) -> YamlNode:
     """Parse one file into nodes. Raises the error of its kind with the position of whatever is wrong."""
     label = label or path
     try:
-        with open_file(path) as stream:
-            # A pipe has no size: reading is bounded, and the size of a file serves the message alone.
-            data = stream.read(SIZE_LIMIT + 1)
-            size = max(os.fstat(stream.fileno()).st_size, len(data))
-        if size > SIZE_LIMIT:
-            of.fail(
-                f"{of.noun} is too large",
-                Position(label),
-                expected=f"at most {SIZE_LIMIT >> 20} MiB",
-                found=f"{size >> 20} MiB",
-                help="split it, and list the parts under `files:`",
-            )
+        data = read_file(path, SIZE_LIMIT)
     except OSError as error:
         reason = error.strerror or "an error"
         of.fail(f"{of.noun} cannot be read", Position(label), "a readable file", reason, of.missing)
+    if data is None:
+        of.fail(
+            f"{of.noun} is too large",
+            Position(label),
+            expected=f"at most {SIZE_LIMIT >> 20} MiB",
+            found="more",
+            help="split it, and list the parts under `files:`",
+        )
     # The caller, such as an assistant, may name a file that it must not read: no foreign file is quoted.
     return parse(data, label, of if _OURS.search(data) else of.replace(quotes=False))
 

@@ -12,6 +12,7 @@ from toolmatrix.errors import Position
 from toolmatrix.factbase import lookups
 from toolmatrix.factbase.versions import Scale, SelectorError
 from toolmatrix.finding import SEVERITIES
+from toolmatrix.judging import log_constraints
 from toolmatrix.judging import stage_facts as facts
 from toolmatrix.logs.log import Cause, Diagnosis, Involved
 from toolmatrix.logs.signatures import major
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.factbase.index import Index
     from toolmatrix.finding import Incompatibility
+    from toolmatrix.judging.log_constraints import Constraints
     from toolmatrix.logs.log import Fix, Match, ObservedLog
     from toolmatrix.logs.signatures import Signature, SignatureCatalog
 
@@ -42,7 +44,8 @@ def diagnose(
     limit: int = 0,
 ) -> Diagnosis:
     """Judge every failure of a log; `locked` are releases of a lock, `limit` the most causes, 0 for all."""
-    judge = _Judge(index, catalog, locked, solve)
+    gpu = log_constraints.device_of(index, log.inventory.components.get("gpu", ()))
+    judge = _Judge(index, catalog, locked, solve, gpu)
     matches = [match for match in log.matches if judge.holds(match)]
     ranked = sorted(_consequent(matches), key=_rank)
     reported = ranked[:limit] if limit else ranked
@@ -82,12 +85,18 @@ def _rank(failure: tuple[Match, int]) -> tuple[bool, int, int]:
 
 class _Judge:
     def __init__(
-        self, index: Index, catalog: SignatureCatalog, locked: Mapping[str, str], solve: Solve
+        self,
+        index: Index,
+        catalog: SignatureCatalog,
+        locked: Mapping[str, str],
+        solve: Solve,
+        gpu: str,
     ) -> None:
         self.index = index
         self.catalog = catalog
         self.locked = locked
         self.solve = solve
+        self.gpu = gpu
         self.solved: dict[tuple[str, ...], Fix | None] = {}
 
     def holds(self, match: Match) -> bool:
@@ -97,12 +106,19 @@ class _Judge:
     def cause(self, match: Match, follows: int, subject: str) -> Cause:
         """A failure with all that is known about it."""
         values = self.values(match)
+        # Before the case is chosen and the sentences are filled, which may name what a row gives.
+        looked_up = self.rows(match.signature.rows, values)
+        constraints = log_constraints.of_log(self.catalog.programs, match.seen, self.gpu)
+        if constraints.vendor:
+            values["vendor"] = constraints.vendor
+        if self.is_intact(match.signature, values):
+            values["intact"] = match.signature.intact
         signature = _case(match.signature, values)
         between = tuple(self.involved(role, match, values) for role in signature.between)
-        # Before the sentences are filled, which may name what a row gives.
-        looked_up = self.rows(signature.rows, values)
         ground, allowed = self.ground(between, match)
-        fix = self.fix(signature.fix, values, between)
+        # What follows from a cause is mended with it.
+        fixes = () if follows else signature.fix
+        fix = self.fix(fixes, values, between, constraints)
         named = [
             name
             for name in (_fill(template, values) for template in signature.facts)
@@ -119,6 +135,7 @@ class _Judge:
             facts=tuple(dict.fromkeys(cited)),
             where=Position(subject, match.line),
             signature=signature.name,
+            relation=signature.relation,
             what=signature.what,
             between=between,
             text=match.text,
@@ -127,7 +144,9 @@ class _Judge:
             source=signature.source,
             evidence=signature.evidence,
             fix=fix,
-            instead=self.fix(signature.instead, values, between, fix),
+            instead=self.fix(
+                () if follows else signature.instead, values, between, constraints, fix
+            ),
             allowed=allowed,
             follows=follows,
         )
@@ -136,6 +155,14 @@ class _Judge:
         """The values for the places of templates: groups, what was seen, and what follows from them."""
         values = {name.replace("-", "_"): sighting.version for name, sighting in match.seen.items()}
         values |= match.values
+        if values.get("sm_major"):
+            values["device"] = f"{values['sm_major']}.{values['sm_minor']}"
+        elif not values.get("arch") and "device" not in values:
+            values["device"] = self.gpu
+        # A list of packages may leave out the build, which an environment report has.
+        built = values.get("torch_cuda", "").replace(".", "")
+        if built and values.get("torch") and "+" not in values["torch"]:
+            values["torch"] += f"+cu{built}"
         file = match.values.get("file", "")
         library = self.catalog.part(file or match.values.get("symbol") or "")
         if library is not None:
@@ -145,6 +172,7 @@ class _Judge:
                 "part": library.counts,
                 "major": major(file),
                 "soname": file.partition(".so.")[2],
+                "toolkit": _toolkit(file),
                 "bring": library.providers(file),
             }
         elif file in self.index.header["components"]:
@@ -166,6 +194,8 @@ class _Judge:
             values.setdefault("device", device)
         elif re.fullmatch(r"\d+\.\d", values.get("device", "")):
             values["sass"] = facts.SASS + values["device"].replace(".", "")
+        library_seen = match.seen.get(values.get("library", ""))
+        values["library_version"] = library_seen.version if library_seen is not None else ""
         values["user"] = self.user(match, values)
         used = match.seen.get(values["user"])
         values["user_version"] = used.version if used is not None else ""
@@ -222,7 +252,8 @@ class _Judge:
             releases = scale.named(lookups.mask_or_none(scale, self.version(second)))
             # A version that matches several releases clashes with none of them in particular.
             clashing = tuple(releases) if len(releases) == 1 else ()
-            incompatibility = incompatibility and incompatibility.replace(clashing=clashing)
+            if incompatibility is not None and incompatibility.component == second.component:
+                incompatibility = incompatibility.replace(clashing=clashing)
         # Names have no order, so that a list of those that go would advise nothing.
         if not second.version or known[first.component]["scheme"] == "names":
             return incompatibility, None
@@ -284,21 +315,20 @@ class _Judge:
         templates: Sequence[str],
         values: Mapping[str, str],
         between: Sequence[Involved],
+        constraints: Constraints,
         other: Fix | None = None,
     ) -> Fix | None:
-        """The first request that can be filled in, resolves, and gives neither what failed nor what `other` does."""
+        """The first request that resolves under the log's constraints and gives neither what failed nor `other`."""
         known = self.index.header["components"]
         failed = {side.component: side.version for side in between if side.component in known}
         for template in templates:
             filled = _fill(template, values)
             if filled is None:
                 continue
-            words = tuple(shlex.split(filled))
-            # A log repeats its failures, and each solve takes tens of milliseconds.
-            if words not in self.solved:
-                self.solved[words] = self.solve(words)
-            fix = self.solved[words]
+            fix = constraints.apply(tuple(shlex.split(filled)), failed, self.answered)
             if fix is None or (other is not None and fix.answer == other.answer):
+                continue
+            if not _brings_library(fix.answer, values):
                 continue
             # What a request names is meant to stay; the rest has to change somewhere.
             free = [
@@ -311,6 +341,19 @@ class _Judge:
             ):
                 return fix
         return None
+
+    def answered(self, words: tuple[str, ...]) -> Fix | None:
+        """The answer to a request."""
+        # A log repeats its failures, and each solve takes tens of milliseconds.
+        if words not in self.solved:
+            self.solved[words] = self.solve(words)
+        return self.solved[words]
+
+    def is_intact(self, signature: Signature, values: Mapping[str, str]) -> bool:
+        """Check whether the versions of the log satisfy the relation, so that another part than the sides failed."""
+        filled = _fill(signature.intact, values) if signature.intact else None
+        fix = self.answered(tuple(shlex.split(filled))) if filled else None
+        return fix is not None and signature.between[0] in fix.answer
 
 
 def _case(signature: Signature, values: Mapping[str, str]) -> Signature:
@@ -369,6 +412,22 @@ def _without(template: str) -> str:
         template,
     )
     return _PLACEHOLDER.sub("...", plain)
+
+
+def _brings_library(answer: Mapping[str, str], values: Mapping[str, str]) -> bool:
+    """Check that an answer has the major of the library that was not found, or another release of what asked for it."""
+    release, user = answer.get(values.get("counts", "")), values.get("user", "")
+    if not release or not values.get("major") or "symbol" in values:
+        return True
+    used = values.get("user_version", "").partition("+")[0]
+    changed = user in answer and not _same_release(answer[user], used)
+    return changed or release.partition(".")[0] == values["major"]
+
+
+def _toolkit(file: str) -> str:
+    # A library of CUDA 10.0 ends in .so.10.0, and one of 10.1 to 10.2 in .so.10.
+    soname = file.partition(".so.")[2]
+    return soname if soname.count(".") == 1 else ""
 
 
 def _describe(side: Involved) -> str:

@@ -8,35 +8,52 @@ knows, is none; one after which facts join what was refused comes before one of 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from toolmatrix.codes.manifests import NoSuchRelease
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import ClaimRecord
-from toolmatrix.judging.manifests import judge
+from toolmatrix.judging.manifests import judge, judge_pairs
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests import read
-from toolmatrix.manifests.model import PYTHON, FileText, ProjectManifest
+from toolmatrix.manifests.installed import written
+from toolmatrix.manifests.model import (
+    CONDA,
+    MACHINE,
+    PASTE,
+    PIP,
+    PYTHON,
+    FileText,
+    Item,
+    ProjectManifest,
+)
+from toolmatrix.request import manifests as reading
 from toolmatrix.request.judgement import (
     ARCH,
     FINE,
+    RUNTIME,
     Edit,
     JudgedManifest,
     ManifestRefusal,
     RequestedPart,
 )
-from toolmatrix.request.manifests import BASE, plain
+from toolmatrix.request.manifests import BASE, match_address, plain
+from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.repair import repairs
 from toolmatrix.solve.request import Ask
-from toolmatrix.solve.resolve import Resolution, resolve
+from toolmatrix.solve.resolve import Resolution, attempt, resolve
 from toolmatrix.value import NamedTuple
 
 # So many refusals are mended one after the other, and so many files judged on the way.
 _STEPS = 6
 _TRIED = 24
+_DEFAULT = "default"
 # So many repairs of one refusal, and tags of one image, are tried.
 _REPAIRS = 6
 _TAGS = 5
+# What a machine has for what is compiled there, while a wheel may bring its own.
+_BESIDE = frozenset(("cuda", "cudnn", "rocm", "gcc", "clang"))
 _VERSION = re.compile(r"(?P<sign>[=~<>!^]*)(?P<blank>\s*)(?P<version>[^+,|]*)(?P<line>\+[\w.]+)?")
 
 
@@ -77,6 +94,8 @@ class _Search:
         return None
 
     def edit(self, judgement: JudgedManifest) -> Edit:
+        if judgement.manifest.kind == PASTE:
+            return Edit(files=(), commands=tuple(_commands(self.index, self.first, judgement)))
         before = {source.path: source.text for source in self.first.manifest.sources}
         after = {source.path: source.text for source in judgement.manifest.sources}
         return Edit(
@@ -92,11 +111,12 @@ class _Search:
     ) -> tuple[JudgedManifest, list[ManifestRefusal]] | None:
         """The file with one change fewer to make: of those that mend the first refusal, the one that leaves least."""
         best: tuple[JudgedManifest, list[ManifestRefusal]] | None = None
-        for replacements in candidates(self.index, left[0]):
+        for replacements in candidates(self.index, judgement, left[0]):
             if self.tried >= _TRIED:
                 break
             self.tried += 1
-            changed = judge(self.index, _reread(judgement, replacements), paired=False)
+            reread = _reread(judgement, replacements)
+            changed = judge(self.index, reread, judgement.machine, paired=False)
             still = _hard_refusals(changed)
             if _count_unknown(changed) > _count_unknown(judgement) or len(still) >= len(left):
                 continue
@@ -114,8 +134,11 @@ def _hard_refusals(judgement: JudgedManifest) -> list[ManifestRefusal]:
 
 def _facts_join(index: Index, judgement: JudgedManifest, refusal: ManifestRefusal) -> bool:
     names = {part.component for part in refusal.parts}
-    pairs = judge(index, judgement.manifest).pairs()
-    among = [pair for pair in pairs if {pair.first.component, pair.second.component} <= names]
+    among = [
+        pair
+        for pair in judge_pairs(index, judgement)
+        if {pair.first.component, pair.second.component} <= names
+    ]
     return all(pair.says == FINE for pair in among)
 
 
@@ -125,18 +148,74 @@ def _count_unknown(judgement: JudgedManifest) -> int:
 
 
 def _reread(judgement: JudgedManifest, replacements: Sequence[Replacement]) -> ProjectManifest:
-    texts = {source.path: source.text for source in judgement.manifest.sources}
+    manifest = judgement.manifest
+    if manifest.kind == PASTE:
+        return _reinstalled(manifest, {change.start: change.text for change in replacements})
+    texts = {source.path: source.text for source in manifest.sources}
     # From the end, so that places before it stay.
     for source, start, end, new in sorted(replacements, key=lambda change: -change.start):
         text = texts[source.path]
         texts[source.path] = text[:start] + new + text[end:]
-    main = judgement.manifest.sources[0]
+    main = manifest.sources[0]
     return read.manifest(FileText(main.path, texts[main.path], main.root), texts)
 
 
-def candidates(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
+def _reinstalled(manifest: ProjectManifest, versions: Mapping[int, str]) -> ProjectManifest:
+    """A paste with other versions of packages, by the places of those that it names: no text of it changes."""
+
+    def changed(item: Item) -> Item:
+        at = item.version.span if item.version else None
+        if at is None or at[0] not in versions:
+            return item
+        specifier = f"=={versions[at[0]]}"
+        return item.replace(specifier=specifier, text=written(item.text, item.name + specifier))
+
+    return manifest.replace(
+        environments=tuple(
+            environment.replace(items=tuple(map(changed, environment.items)))
+            for environment in manifest.environments
+        )
+    )
+
+
+def _commands(index: Index, before: JudgedManifest, after: JudgedManifest) -> Iterator[str]:
+    """What installs the versions in which two readings of a paste differ."""
+    for old, new in zip(before.environments, after.environments, strict=True):
+        known = {part.item for part in old.parts}
+        requirements: dict[tuple[str, ...], list[str]] = {}
+        for part in new.parts:
+            item = part.item
+            if item not in known and item.kind == CONDA:
+                requirements.setdefault(("conda",), []).append(item.name + item.specifier[1:])
+            elif item not in known:
+                words = ("pip", *_index_options(index, part))
+                requirements.setdefault(words, []).append(item.name + item.specifier)
+        for (tool, *options), names in requirements.items():
+            yield " ".join((tool, "install", *names, *options))
+
+
+def _index_options(index: Index, part: RequestedPart) -> Sequence[str]:
+    """The options with which pip finds a local version."""
+    _, _, line = part.item.specifier.partition("+")
+    for ask in part.asks[1:] if line else ():
+        scale = index.scale(ask.component)
+        for build in scale.named(scale.select(ask.selector)):
+            channel = index.channel(build.partition("@")[2].partition("/")[0])
+            if not channel.default:
+                return [word.replace("{line}", line) for word in channel.install]
+    return ()
+
+
+def candidates(
+    index: Index, judgement: JudgedManifest, refusal: ManifestRefusal
+) -> Iterator[tuple[Replacement, ...]]:
     """The changes of a file that may mend a refusal, the cheapest first."""
     yielded = set()
+    # For a machine all packages have to move together, often to builds of another line.
+    on_machine = any(part.item.kind == MACHINE for part in refusal.parts)
+    for replacements in _by_solving(index, judgement, refusal) if on_machine else ():
+        yielded.add(replacements)
+        yield replacements
     strategies = _by_repairs, _by_facts, _by_lines, _by_releases, _by_images
     for strategy in strategies:
         for replacements in strategy(index, refusal):
@@ -158,6 +237,122 @@ def _by_repairs(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replac
             replacements.append(replacement)
         else:
             yield tuple(replacements)
+
+
+def _by_solving(
+    index: Index, judgement: JudgedManifest, refusal: ManifestRefusal
+) -> Iterator[tuple[Replacement, ...]]:
+    """All packages of the environment at the nearest releases that run on the machine, be they newer or older."""
+    parts = next(
+        environment.parts
+        for environment in judgement.environments
+        if refusal in environment.refusals
+    )
+    request = refusal.request
+    named = {part.component for part in refusal.parts}
+    moving = [part for part in parts if part.item.kind == PIP]
+    fixed = [
+        ask
+        for part in parts
+        if part not in moving
+        and (
+            (part.item.kind == MACHINE and part.component not in _BESIDE)
+            or part.component in (*named, "python")
+        )
+        for ask in reading.as_asks(part)
+        if ask.component not in SEVERAL
+    ]
+    options = [ask for ask in request.asks if ask.option]
+    # What the file leaves open moves alone if that will do, and is then the newest that runs.
+    for sign, prefer, added in (
+        ("==", "newest", True),
+        ("==", "newest", False),
+        (">=", "oldest", False),
+        (">=", "oldest", True),
+        ("<=", "newest", False),
+        ("<=", "newest", True),
+    ):
+        # Only a device and a driver are a matter of the build.
+        if added and not named & {*RUNTIME}:
+            continue
+        asks = [ask for part in moving for ask in _moved(index, part, sign, added=added)]
+        answer = attempt(
+            index,
+            request.replace(asks=tuple(dict.fromkeys([*asks, *fixed, *options])), prefer=prefer),
+        )
+        if isinstance(answer, Resolution):
+            chosen = answer.chosen(request.targets[0])
+            replacements = [change for part in moving for change in _changes(index, part, chosen)]
+            replacements += _index_lines(index, judgement.manifest, moving, chosen)
+            if replacements:
+                yield tuple(dict.fromkeys(replacements))
+
+
+def _moved(index: Index, part: RequestedPart, sign: str, *, added: bool) -> Iterator[Ask]:
+    """A part at its own release or beyond, from its indexes, or from any where one may be added; of whatever line."""
+    first = part.asks[0]
+    releases = index.scale(part.component).named(index.scale(part.component).select(first.selector))
+    exact = len(releases) == 1
+    yield first.replace(selector=f"{sign}{releases[0]}") if exact else first
+    channels = [channel for channel, _ in _channels(index, part)]
+    # A local version, such as 2.1.0+cu121, is on an index of its own alone.
+    if not part.item.alone and "+" not in first.text:
+        channels.append(_DEFAULT)
+    if len(part.asks) > 1 and channels and (part.item.indexes or not added):
+        selector = " ".join(f"*@{channel}/*" for channel in channels)
+        yield first.replace(component=index.builds_of(part.component), selector=selector)
+
+
+def _index_lines(
+    index: Index,
+    manifest: ProjectManifest,
+    parts: Sequence[RequestedPart],
+    chosen: Mapping[str, str],
+) -> Iterator[Replacement]:
+    """The index of the chosen builds, added to a file of requirements whose packages come from the default one."""
+    for part in parts:
+        build = chosen.get(index.builds_of(part.component), "").partition("+")[2]
+        line, _, channel = build.partition("/")[0].partition("@")
+        if channel in ("", _DEFAULT) or part.item.indexes or manifest.kind != "requirements":
+            continue
+        for option, address in pairwise(index.channel(channel).install):
+            if "://" in address:
+                # The other packages still come from the default index.
+                option = option if option == "-f" else "--extra-index-url"
+                text = f"{option} {address.format(line=line)}\n"
+                yield Replacement(manifest.sources[0], 0, 0, text)
+
+
+def _channels(index: Index, part: RequestedPart) -> Iterator[tuple[str, re.Match[str]]]:
+    """The known channels that the indexes of a part lead to, each with the match of its address."""
+    for address in part.item.indexes:
+        for channel in index.channels():
+            match = match_address(index.channel(channel).install, address)
+            if match:
+                yield channel, match
+
+
+def _changes(index: Index, part: RequestedPart, chosen: Mapping[str, str]) -> Iterator[Replacement]:
+    """What names a release of a part in its file, and the line of its builds, as an answer has them."""
+    release = chosen.get(part.component, "")
+    build = chosen.get(index.builds_of(part.component), "").partition("+")[2]
+    line, _, source_channel = build.partition("/")[0].partition("@")
+    scale = index.scale(part.component)
+    # What is left open is pinned, as the newest is taken else.
+    exact = scale.select(part.asks[0].selector).bit_count() == 1
+    computes = index.header["components"][part.component]["accelerators"]
+    stays = not release or (
+        scale.select(part.asks[0].selector) & scale.bit(release) and (exact or not computes)
+    )
+    replacement = None if stays and "+" not in part.asks[0].text else _replace(part, release, line)
+    if replacement and replacement.old != replacement.text:
+        yield replacement
+    source = part.item.text.source
+    for channel, match in _channels(index, part):
+        start = source.text.find(match.string)
+        if channel == source_channel and start >= 0 and match.groupdict().get("line") != line:
+            begin, end = match.span("line")
+            yield Replacement(source, start + begin, start + end, line)
 
 
 def _by_facts(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
@@ -205,10 +400,13 @@ def _part(refusal: ManifestRefusal, ask: Ask) -> RequestedPart | None:
     )
 
 
-def _replace(part: RequestedPart, release: str) -> Replacement | None:
-    """A part with another release in its place."""
+def _replace(part: RequestedPart, release: str, line: str = "") -> Replacement | None:
+    """A part with another release in its place, and another line where it names one."""
     if part.component == ARCH:
         return _arch(part, release)
+    if part.version is None and part.item.kind == PIP and part.item.text.span:
+        end = part.item.text.span[1]
+        return Replacement(part.item.text.source, end, end, f"=={release}")
     if part.version is None or part.version.span is None:
         return None
     # An unknown tag may not exist.
@@ -222,7 +420,8 @@ def _replace(part: RequestedPart, release: str) -> Replacement | None:
         # A range of a project says what it supports.
         return None
     sign = old_sign if old_sign in ("", "=", "==") else "=="
-    line = match["line"] or "" if match else ""
+    old_line = match["line"] or "" if match else ""
+    line = f"+{line}" if line and old_line else old_line
     blank = match["blank"] if match else ""
     return _at(part, f"{sign}{blank}{release}{line}")
 

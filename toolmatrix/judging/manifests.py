@@ -8,10 +8,13 @@ that the file leaves open refuses it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
 
 from toolmatrix.codes.manifests import (
     BuiltBySource,
+    ForProcessorAlone,
     ManifestFinding,
     NoSuchRelease,
     RefusedTogether,
@@ -26,8 +29,10 @@ from toolmatrix.request import manifests as reading
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.judgement import (
     ARCH,
+    DEVICE,
     FINE,
     REFUSED,
+    RUNTIME,
     UNKNOWN,
     JudgedEnvironment,
     JudgedManifest,
@@ -39,9 +44,11 @@ from toolmatrix.request.judgement import (
     older,
     requirements_of,
 )
+from toolmatrix.request.machine import ANY_MACHINE, TargetMachine, device_accelerator
 from toolmatrix.request.read import context, option
 from toolmatrix.solve.grounds import Core
 from toolmatrix.solve.pairs import RequestFacts
+from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Request
 from toolmatrix.solve.resolve import Resolution, Unsatisfiable, attempt, resolve
 from toolmatrix.value import NamedTuple
@@ -50,25 +57,37 @@ _WHEEL, _SOURCE = "wheel", "source"
 _DERIVED = "derived"
 # What a wheel may load that it does not bring.
 _TOOLKIT = frozenset(("cuda", "cudnn"))
+# What tells whether the system has the libraries that a wheel was built beside.
+_SYSTEM = frozenset(("distro", "glibc", "libstdcxx"))
+# What an answer says of running on a device.
+_RUNNING = (DEVICE, ARCH, "cuda", "driver")
 
 
-def judge(index: Index, manifest: ProjectManifest, *, paired: bool = True) -> JudgedManifest:
-    """Judge all environments of a manifest; unless `paired`, pairs without a refusal are left out."""
+def judge(
+    index: Index,
+    manifest: ProjectManifest,
+    machine: TargetMachine = ANY_MACHINE,
+    *,
+    paired: bool = True,
+) -> JudgedManifest:
+    """Judge all environments of a manifest on a machine; unless `paired`, pairs without a refusal are left out."""
     known: dict[tuple[str, ...], JudgedEnvironment] = {}
     environments = []
     for environment in manifest.environments:
-        parts = reading.requested_parts(index, environment)
+        parts = reading.requested_parts(index, environment, machine.items)
         # Many an extra of a project adds nothing that facts are about.
         lacking = (release.part for release in parts.missing)
         key = tuple(f"{part.text} {part.item.where}" for part in (*parts.parts, *lacking))
         if key not in known:
-            known[key] = _environment(index, parts, paired=paired)
+            known[key] = _environment(index, parts, machine, paired=paired)
         environments.append(known[key].replace(name=environment.name, unknown=parts.unknown))
-    return JudgedManifest(manifest=manifest, environments=tuple(environments))
+    return JudgedManifest(manifest=manifest, environments=tuple(environments), machine=machine)
 
 
-def _environment(index: Index, parts: RequestedParts, *, paired: bool) -> JudgedEnvironment:
-    environment = _Environment(index, parts)
+def _environment(
+    index: Index, parts: RequestedParts, machine: TargetMachine, *, paired: bool
+) -> JudgedEnvironment:
+    environment = _Environment(index, parts, machine)
     refusals = tuple(environment.refusals())
     return JudgedEnvironment(
         name=parts.name,
@@ -77,6 +96,16 @@ def _environment(index: Index, parts: RequestedParts, *, paired: bool) -> Judged
         refusals=refusals,
         pairs=tuple(environment.pairs(refusals)) if paired else (),
     )
+
+
+def judge_pairs(index: Index, judgement: JudgedManifest) -> Iterator[JudgedPair]:
+    """The pairs of a manifest that was judged without them."""
+    machine = judgement.machine
+    for environment, outcome in zip(
+        judgement.manifest.environments, judgement.environments, strict=True
+    ):
+        parts = reading.requested_parts(index, environment, machine.items)
+        yield from _Environment(index, parts, machine).pairs(outcome.refusals)
 
 
 class Question(NamedTuple):
@@ -88,23 +117,31 @@ class Question(NamedTuple):
 
 
 class _Environment:
-    def __init__(self, index: Index, parts: RequestedParts) -> None:
+    def __init__(self, index: Index, parts: RequestedParts, machine: TargetMachine) -> None:
         self.index = index
         self.components = index.header["components"]
+        self.packages = {*called.packages().values(), *index.header["packages"].values()}
         self.name = parts.name
         self.parts = parts.parts
         self.machine = parts.machine
         self.missing = parts.missing
-        self.targets = reading.targets(index, parts)
+        self.targets = reading.targets(index, parts, machine.targets)
+        # What it runs on, and the accelerator of that; empty where the file alone is asked about.
+        self.runtime = tuple(part for part in parts.parts if part.component in RUNTIME)
+        self.needed = device_accelerator(index, [part.asks[0] for part in self.runtime])
         own = index.header["targets"][self.targets[0]]["accelerator"]
         # The accelerator of a target is only a default; a file chooses it by what it installs.
-        self.accelerator = own if own == "rocm" else "cuda"
+        self.accelerator = self.needed or (own if own == "rocm" else "cuda")
 
     def refusals(self) -> Iterator[ManifestRefusal]:
         """What is refused, each reason once: a missing wheel is not reported for parts that a fact forbids."""
         refusals = {
             refusal.finding.asked: refusal
-            for refusal in (*self.missing_releases(), *self.contradictions())
+            for refusal in (
+                *self.missing_releases(),
+                *self.contradictions(),
+                *self.without_accelerator(),
+            )
         }
         for question in self.questions():
             refused = self.find_refusal(question)
@@ -115,24 +152,26 @@ class _Environment:
                     continue
                 # Of a part of a toolkit the question may ask for more releases than the file does.
                 texts = {part.text for part in refused_parts}
-                parts = [part for part in question.parts if part.text in texts]
+                parts = [
+                    part for part in question.parts if part.text in texts or part in self.runtime
+                ]
                 method = next(self.install_methods(question, self.targets[0]))
                 request = self.request(parts, self.targets[0], *method)
                 refusals[finding.asked] = ManifestRefusal(
                     finding=finding, parts=refused_parts, request=request
                 )
-        yield from refusals.values()
+        hard = [{*named} for named, refusal in refusals.items() if refusal.hard]
+        # A reason with more lines than another one says no more.
+        for named, refusal in refusals.items():
+            if not any(fewer < {*named} for fewer in hard):
+                yield refusal
 
     def missing_releases(self) -> Iterator[ManifestRefusal]:
         """Releases that the index does not have."""
         for missing in self.missing:
             finding = NoSuchRelease(
+                **self.finding_fields((missing.part,)),
                 severity="error",
-                component=missing.part.component,
-                asked=(missing.part.text,),
-                positions=(missing.part.item.where,),
-                environment=self.name,
-                where=missing.part.item.where,
                 package=missing.package,
                 release=missing.release,
                 near=missing.near,
@@ -145,7 +184,7 @@ class _Environment:
         """Lines about one component that hold together and leave no release of it; the last stays for the rest."""
         by_component: dict[str, list[RequestedPart]] = {}
         for part in self.parts:
-            if part.component != ARCH:
+            if part.component not in SEVERAL:
                 by_component.setdefault(part.component, []).append(part)
         for component, parts in by_component.items():
             scale, left = self.index.scale(component), -1
@@ -159,20 +198,57 @@ class _Environment:
             yield ManifestRefusal(finding=finding, parts=tuple(parts), request=request)
             self.parts = tuple(part for part in self.parts if part not in parts[:-1])
 
+    @cached_property
+    def installed(self) -> dict[str, RequestedPart]:
+        """The packages whose release the file leaves open, by their text, at the one that pip takes: the newest."""
+        packages = [part for part in self.parts if self.is_package(part)]
+        python = [part for part in self.parts if part.component == "python"]
+        request = self.request((*packages, *python), self.targets[0], _WHEEL, self.accelerator)
+        answer = attempt(self.index, request.replace(prefer="newest"))
+        chosen = answer.chosen(self.targets[0]) if isinstance(answer, Resolution) else {}
+        installed = {}
+        for part in packages:
+            selector = f"=={chosen.get(part.component, '')}"
+            if part.component in chosen and part.asks[0].selector != selector and not part.open:
+                first = part.asks[0].replace(selector=selector)
+                installed[part.text] = part.replace(
+                    asks=(first, *part.asks[1:]),
+                    text=f"{part.text}, {selector[2:]} as of {self.index.header['date']}",
+                    older=False,
+                )
+        return installed
+
+    def without_accelerator(self) -> Iterator[ManifestRefusal]:
+        """Packages that leave the devices unused."""
+        for part in self.parts if self.runtime else ():
+            if self.computes(part) and not self.is_for_accelerator(part):
+                parts = (part, *self.runtime)
+                finding = ForProcessorAlone(
+                    **self.finding_fields(parts), severity="warning", accelerator=self.accelerator
+                )
+                request = self.request((part,), self.targets[0], _WHEEL, "none")
+                yield ManifestRefusal(finding=finding, parts=parts, request=request)
+
     def questions(self) -> Iterator[Question]:
         """The questions of this environment; those with fewer parts first, so that a reason has the fewest."""
         computing = [part for part in self.parts if self.computes(part)]
         tools = tuple(
-            part for part in self.parts if not self.is_package(part) and part.component != "python"
+            part
+            for part in self.parts
+            if not self.is_package(part) and part.component not in ("python", DEVICE)
         )
         packages = [part for part in self.parts if self.is_package(part)]
         plain = [part for part in packages if part not in computing]
         python = [part for part in self.parts if part.component == "python"]
-        distro = [part for part in tools if part.component == "distro"]
+        system = [part for part in tools if part.component in _SYSTEM]
+        # What is compiled in an image needs no GPU, and a container does not start beside a driver of before its CUDA.
         if len(tools) > 1:
             yield Question(tools, (_SOURCE,), (self.accelerator,))
+        compiled_for = tuple(part for part in tools if part.component == ARCH)
+        if compiled_for and self.runtime:
+            yield Question((*compiled_for, *self.runtime), (_SOURCE,), (self.accelerator,))
         # On the CPU alone, where the toolkits of two packages cannot clash.
-        yield Question((*packages, *python, *distro), self.froms(packages), ("none",))
+        yield Question((*packages, *python, *system), self.froms(packages), ("none",))
         for part in computing:
             beside = [
                 other for other in computing if other is not part and self.share_facts(part, other)
@@ -181,16 +257,22 @@ class _Environment:
             brings_toolkit = any(needs_toolkit(self.index, other) is False for other in beside)
             loads = loads_toolkit(self.index, part) and not brings_toolkit
             toolkit = self.toolkit() if loads else []
-            parts = (part, *beside, *plain, *python, *distro, *toolkit)
-            # Who has a toolkit beside a wheel that needs one wants to compute on it.
-            accelerators = (self.accelerator,) if toolkit else (self.accelerator, "none")
-            yield Question(parts, self.froms(parts), accelerators)
+            parts = (part, *beside, *plain, *python, *system, *toolkit)
+            # Who names a device, or has a toolkit beside a wheel that needs one, wants to compute on it.
+            computing_on = (self.accelerator,) if toolkit else (self.accelerator, "none")
+            if self.runtime and self.is_for_accelerator(part):
+                alone = (self.installed.get(part.text, part), *self.runtime)
+                yield Question(alone, self.froms(alone[:1]), (self.accelerator,))
+                parts = tuple(self.installed.get(part.text, part) for part in parts)
+                parts, computing_on = (*parts, *self.runtime), (self.accelerator,)
+            yield Question(parts, self.froms(parts), computing_on)
 
     def install_methods(self, question: Question, target: str) -> Iterator[tuple[str, str]]:
         """Whether wheels or not, and on what: pip takes a build for CUDA wherever the index has that alone."""
         machine = self.index.header["targets"][target]["context"]["machine"]
         left = question.accelerators
-        for part in question.parts:
+        on_device = any(part.component in RUNTIME for part in question.parts)
+        for part in () if on_device else question.parts:
             built_for = wheel_accelerators(self.index, part, machine)
             left = tuple(name for name in left if name in built_for or not built_for)
         # What was built for one, beside what was built for another, runs on the processor at most.
@@ -200,11 +282,12 @@ class _Environment:
 
     def is_package(self, part: RequestedPart) -> bool:
         """True for a package of Python, however it gets there."""
-        packaged = (
-            part.component in called.packages().values()
-            or part.component in self.index.header["packages"].values()
-        )
-        return packaged and part.component not in reading.TOOLKIT
+        return part.component in self.packages and part.component not in reading.TOOLKIT
+
+    def is_for_accelerator(self, part: RequestedPart) -> bool:
+        """True unless every build that is left of a package is for the processor alone, as its name or index says."""
+        machine = self.index.header["targets"][self.targets[0]]["context"]["machine"]
+        return wheel_accelerators(self.index, part, machine) != ("none",)
 
     def computes(self, part: RequestedPart) -> bool:
         return self.is_package(part) and bool(self.components[part.component]["accelerators"])
@@ -256,16 +339,17 @@ class _Environment:
         for name, value in (("accelerator", accelerator), ("from", from_)):
             options.append(option(name, value, target, implied=True))
         asks = [
-            ask.replace(option="distro") if ask.component == "distro" else ask
-            for part in parts
-            if part.component != ARCH
-            for ask in part.asks
+            ask for part in parts if part.component not in SEVERAL for ask in reading.as_asks(part)
         ]
-        archs = [part.asks[0].selector for part in parts if part.component == ARCH]
+        archs, devices = (
+            dict.fromkeys(part.asks[0].selector for part in parts if part.component == name)
+            for name in SEVERAL
+        )
         return Request(
             asks=(*dict.fromkeys(asks), *options),
             targets=(target,),
-            archs=tuple(dict.fromkeys(archs)),
+            archs=tuple(archs),
+            devices=tuple(devices),
         )
 
     def find_refusal(self, question: Question) -> Unsatisfiable | None:
@@ -293,17 +377,18 @@ class _Environment:
         self, core: Core, parts: Sequence[RequestedPart]
     ) -> tuple[ManifestFinding | None, tuple[RequestedPart, ...]]:
         """The finding that a core makes, None where it rests on nothing in the file, and its parts."""
-        asks = {(ask.component, ask.selector) for ask in core.asks}
-        # In the order of the file, so that every question reports the same.
+        # Archs and devices that a core names are listed.
+        asks = {
+            (ask.component, selector)
+            for ask in core.asks
+            for selector in (
+                ask.selector.split(",") if ask.component in SEVERAL else (ask.selector,)
+            )
+        }
         involved = tuple(
             part
-            for part in self.parts
-            if any(
-                (ask.component, ask.selector) in asks
-                for candidate in parts
-                if candidate.text == part.text
-                for ask in candidate.asks
-            )
+            for part in self.in_order(parts)
+            if any((ask.component, ask.selector) in asks for ask in part.asks)
         )
         grounds = tuple(line.ground for line in core.lines if line.ground is not None)
         if core.soft or not involved or not grounds or self.is_unsound(involved, grounds):
@@ -323,9 +408,26 @@ class _Environment:
             # Of what comes by conda or in an image no wheel of the index speaks.
             if of in others:
                 return None, ()
-            if of not in called.wheels_alone():
+            if of not in called.wheels_alone() and not self.installs_wheel(of, involved):
                 kind = BuiltBySource
+        # What is installed was compiled already, and may require a release that the matrix lacks.
+        alone = kind is BuiltBySource or len(involved) == 1
+        if alone and any(part.item.installed for part in involved):
+            return None, ()
         return self.build_finding(kind, involved, grounds), involved
+
+    def in_order(self, parts: Iterable[RequestedPart]) -> list[RequestedPart]:
+        """Parts of a question in the order of the file, so that every question reports the same."""
+        positions = {_key(part): at for at, part in enumerate(self.parts)}
+        return sorted(parts, key=lambda part: positions[_key(part)])
+
+    def installs_wheel(self, component: str, parts: Sequence[RequestedPart]) -> bool:
+        """True if pip takes a wheel of a package that does not run on the device: it knows nothing of devices."""
+        part = next((part for part in parts if part.component == component), None)
+        if part is None or not any(other.component in RUNTIME for other in parts):
+            return False
+        name, left = builds(self.index, part)
+        return any("@default/" in build for build in self.index.scale(name).named(left))
 
     def build_finding(
         self,
@@ -335,15 +437,21 @@ class _Environment:
     ) -> ManifestFinding:
         """A finding about some parts."""
         return kind(
+            **self.finding_fields(parts),
             severity="error" if kind is RefusedTogether else "warning",
-            component=parts[0].component,
-            asked=tuple(part.text for part in parts),
-            positions=tuple(part.item.where for part in parts),
-            environment=self.name,
             grounds=grounds,
             facts=tuple(dict.fromkeys(fact for ground in grounds for fact in ground.facts)),
-            where=parts[0].item.where,
         )
+
+    def finding_fields(self, parts: Sequence[RequestedPart]) -> dict[str, Any]:
+        """What every finding about some parts has."""
+        return {
+            "component": parts[0].component,
+            "asked": tuple(part.text for part in parts),
+            "positions": tuple(part.item.where for part in parts),
+            "environment": self.name,
+            "where": parts[0].item.where,
+        }
 
     def is_unsound(
         self, parts: Sequence[RequestedPart], grounds: Sequence[Incompatibility]
@@ -354,7 +462,7 @@ class _Environment:
         # What a wheel requires its package of conda need not: that is made by a recipe of its own.
         conda = {part.component for part in parts if part.item.kind == CONDA}
         # What something computes on is no more than asked after, unless a toolkit says it.
-        tools = any(part.component in reading.TOOLKIT for part in parts)
+        tools = any(part.component in (*reading.TOOLKIT, *RUNTIME) for part in parts)
         for ground in grounds:
             about = {ground.subject, ground.component}
             # A file may bring a Python in more ways than facts know, and a package by other ways than a wheel of the
@@ -364,7 +472,9 @@ class _Environment:
             # That builds of two packages match is read off their lines, and nothing enforces it.
             of = self.components[ground.component]["variant_of"]
             builds_of = self.components[ground.subject]["variant_of"]
-            if of and (ground.evidence == _DERIVED or builds_of not in ("", of)):
+            # What has no source distribution comes as one of the wheels that are listed.
+            is_listed = of == ground.subject and of in called.wheels_alone()
+            if of and not is_listed and (ground.evidence == _DERIVED or builds_of not in ("", of)):
                 return True
             if (self.components[ground.subject]["variant_of"] or ground.subject) in conda:
                 return True
@@ -402,7 +512,7 @@ class _Environment:
             # What is declared for a Python limits it, and what there is a wheel for requires it.
             return kind == "requires"
         of = self.components[subject]["variant_of"]
-        return (
+        return bool(of or subject in self.packages) and (
             component in ("glibc", "machine", "libstdcxx", "accelerator")
             or bool(of)
             or kind == "needs"
@@ -415,16 +525,20 @@ class _Environment:
             if refusal.hard:
                 for part in refusal.parts:
                     for other in refusal.parts:
-                        clashes[part.text, other.text] = refusal.finding.facts
+                        clashes[_key(part), _key(other)] = refusal.finding.facts
         target = self.targets[0]
         for position, part in enumerate(self.parts):
             facts_by_method: dict[tuple[str, str], RequestFacts] = {}
             for other in self.parts[position + 1 :]:
-                # Of several archs each is for a device of its own.
-                if part.component == other.component:
+                # Of several archs each is for a device of its own, and a device is no matter of what is compiled.
+                if part.component == other.component or DEVICE in (part.component, other.component):
                     continue
-                if (part.text, other.text) in clashes:
-                    facts = clashes[part.text, other.text]
+                if "driver" in (part.component, other.component) and not self.is_toolkit(
+                    part, other
+                ):
+                    continue
+                facts = clashes.get((_key(part), _key(other)))
+                if facts is not None:
                     yield JudgedPair(part, other, REFUSED, "", facts)
                     continue
                 apart = self.independent_pair(part, other)
@@ -438,6 +552,37 @@ class _Environment:
                         self.index, self.request(parts, target, *method), part.component
                     )
                 yield self.judge_pair(part, other, facts_by_method[method])
+        for part in self.parts if self.runtime else ():
+            if self.computes(part) and self.is_for_accelerator(part):
+                proof = self.runs(part)
+                for other in self.runtime:
+                    facts = clashes.get((_key(part), _key(other)))
+                    verdict = proof if facts is None else (REFUSED, "", facts)
+                    yield JudgedPair(part, other, *verdict)
+
+    def runs(self, part: RequestedPart) -> tuple[str, str, tuple[str, ...]]:
+        """What facts say of a package on the devices and beside the driver, with their evidence and the facts."""
+        # What conda or an image brings was compiled by others for archs of their own.
+        unread = part.open or part.item.built or part.item.kind in (CONDA, IMAGE)
+        parts = (self.installed.get(part.text, part), *self.runtime)
+        for target in () if unread else self.targets:
+            answer = attempt(self.index, self.request(parts, target, _WHEEL, self.accelerator))
+            if isinstance(answer, Resolution) and answer.known:
+                cites = [
+                    cite
+                    for choice in answer.targets[target]
+                    if choice.component in (*self.index.with_builds(part.component), *_RUNNING)
+                    for cite in choice.cites[:1]
+                ]
+                ids = dict.fromkeys(self.index.claim(cite.record).id for cite in cites)
+                worst = min((cite.evidence for cite in cites), key=words.rank, default="")
+                return FINE, worst, tuple(ids)[:4]
+        return UNKNOWN, "", ()
+
+    @staticmethod
+    def is_toolkit(*parts: RequestedPart) -> bool:
+        """True if one of some parts is a toolkit that an image or the machine has."""
+        return any(part.component in ("cuda", "rocm") for part in parts)
 
     def install_method(
         self, part: RequestedPart, other: RequestedPart, target: str
@@ -482,6 +627,11 @@ class _Environment:
             if cite.touches(fact.touching)
         ]
         return JudgedPair(part, other, FINE, best, tuple(dict.fromkeys(cites))[:4])
+
+
+def _key(part: RequestedPart) -> tuple[str, int]:
+    # A part that is asked about at other releases than the file leaves is still that of its item.
+    return part.component, id(part.item)
 
 
 def wheel_accelerators(index: Index, part: RequestedPart, machine: str) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from toolmatrix.lockfile.model import (
     LockedVariant,
     PackageQuestion,
 )
-from toolmatrix.opener import open_file
+from toolmatrix.opener import open_file, read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -218,8 +218,7 @@ FIELDS: Fields = {
 def read(path: str) -> Lock:
     """The lock at `path`."""
     try:
-        with open_file(path) as file:
-            data = file.read(LARGEST + 1)
+        data = read_file(path, LARGEST)
     # `ValueError` is what `open` says of a path with a zero byte.
     except FileNotFoundError:
         raise LockError(
@@ -244,8 +243,8 @@ def may_be_replaced(path: str) -> bool:
     return not head or SCHEMA.partition("/")[0].encode() in head
 
 
-def parse(data: bytes, path: str) -> Lock:
-    """The lock in the bytes of a file; `path` is what errors call it."""
+def parse(data: bytes | None, path: str) -> Lock:
+    """The lock in the bytes of a file, of which None is too large; `path` is what errors call it."""
     text = _text(data, path)
     _check_schema(text, path)
     _check_seal(text, path)
@@ -256,8 +255,7 @@ def invalid_key(path: str, keys: tuple[str, ...], expected: str, actual: str = "
     """The error for an unknown value of a readable lock, with its line if the lock has a path."""
     text = ""
     if path:
-        with open_file(path) as file:
-            text = file.read(LARGEST).decode("utf-8", "replace")
+        text = (read_file(path, LARGEST) or b"").decode("utf-8", "replace")
     return _Checker(path, text).wrong(keys, expected, actual)
 
 
@@ -315,8 +313,8 @@ def _is_release(scheme: str, text: str) -> bool:
     return True
 
 
-def _text(data: bytes, path: str) -> str:
-    if len(data) > LARGEST:
+def _text(data: bytes | None, path: str) -> str:
+    if data is None or len(data) > LARGEST:
         raise LockError(
             "the lock is too large",
             where=Position(path),

@@ -8,7 +8,7 @@ A `Diagnosis` has the causes found, the components involved, and the way out; a 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ from toolmatrix.logs.signatures import (
     Recovery,
     Signature,
     SignatureCatalog,
+    Table,
 )
 from toolmatrix.value import Value
 
@@ -123,6 +124,7 @@ def observe(stream: Stream, catalog: SignatureCatalog, subject: str) -> Observed
     matcher = MultiPatternMatcher(catalog.sought)
     for matched in matcher.matched_lines(stream):
         reader.read(matched)
+        matcher.open = reader.table is not None
     return reader.log(matcher.lines)
 
 
@@ -140,11 +142,16 @@ class _LogReader:
         self.following = 0
         self.more = 0
         self.looking_back = MATCHES
+        # A table that the next lines may go on with, and the groups of the line above its rows.
+        self.table: tuple[Table, dict[str, str]] | None = None
         # Up to which line failures of a name are none.
         self.excused: dict[str, int] = {}
 
     def read(self, matched: MatchedLine) -> None:
         """Try the patterns of the texts on a line, in the order of the catalog."""
+        if not matched.texts:
+            self.read_rows(matched.number - 1, [*matched.lines, *matched.below()])
+            return
         by_order = {use[0]: use for text in matched.texts for use in self.catalog.uses[text]}
         uses = [by_order[order] for order in sorted(by_order)]
         failed = [self.read_line(uses, matched, line) for line in matched.lines]
@@ -160,9 +167,14 @@ class _LogReader:
         for _, kind, about, pattern in uses:
             if kind == "witnesses":
                 for witness in pattern.line.finditer(line):
-                    self.add_witness(matched.number, witness.groupdict())
+                    self.add_witness(matched.number, pattern.groups(witness))
                 continue
             match = pattern.search(line)
+            if isinstance(about, Table):
+                if match is not None and not joint:
+                    self.table = about, pattern.groups(match)
+                    self.read_rows(matched.number, matched.below())
+                continue
             if match is None or (joint and not match.start() < joint < match.end()):
                 continue
             if (match := self.rematch(pattern, line, match, joint)) is None:
@@ -176,6 +188,19 @@ class _LogReader:
                 self.followed = self.followed or Followed(line=matched.number, text=line[:_LONGEST])
             return True
         return False
+
+    def read_rows(self, number: int, rows: Iterable[str]) -> None:
+        """Read the rows of the open table from the line after `number` on; it ends at a line of another form."""
+        for row in rows:
+            number += 1
+            if self.table is None:
+                return
+            table, groups = self.table
+            match = table.row.search(row)
+            if match is not None:
+                self.add_witness(number, groups | match.groupdict())
+            elif not table.between.search(row):
+                self.table = None
 
     def rematch(
         self, pattern: LinePattern, line: str, match: re.Match[str], joint: int
@@ -220,9 +245,9 @@ class _LogReader:
         ]
         return [self.catalog.called(name) for _, name in sorted(matches, reverse=True)]
 
-    def add_witness(self, number: int, groups: dict[str, str | None]) -> None:
+    def add_witness(self, number: int, groups: Mapping[str, str]) -> None:
         if groups.get("component"):
-            groups = {str(groups["component"]): groups["version"]}
+            groups = {groups["component"]: groups["version"]}
         for name, version in groups.items():
             if version:
                 component = self.catalog.called(name.replace("_", "-"))
@@ -230,7 +255,10 @@ class _LogReader:
                 versions = self.components.setdefault(component, {})
                 if len(versions) < _VERSIONS:
                     versions.setdefault(version, observation)
-                if component in self.latest or len(self.latest) < _COMPONENTS:
+                latest = self.latest.get(component)
+                # A list of packages may leave out the build, which an environment report has.
+                known = latest is not None and latest.version.startswith(f"{version}+")
+                if not known and (latest is not None or len(self.latest) < _COMPONENTS):
                     self.latest[component] = versions.get(version, observation)
                 # The component that came last goes, so that those at the head of the log stay.
                 if len(self.components) > _COMPONENTS:
@@ -342,6 +370,7 @@ class Cause(Finding):
 
     code: str
     signature: str
+    relation: str
     what: str
     between: tuple[Involved, ...]
     text: str

@@ -62,13 +62,21 @@ _NEXT_LINE = re.compile(r"\r\n|[\n\r]")
 class MatchedLine:
     """A line that holds texts: its number, counted from 1, and what it says."""
 
-    __slots__ = ("_end", "_start", "_text", "lines", "number", "texts")
+    __slots__ = ("_end", "_last", "_start", "_text", "lines", "number", "texts")
 
-    def __init__(self, number: int, texts: list[str], text: bytes, start: int, end: int) -> None:
+    def __init__(
+        self, number: int, texts: list[str], text: bytes, start: int, end: int, last: int = 0
+    ) -> None:
         self.number = number
         self.texts = texts
         self.lines = _messages(text[start:end])
-        self._text, self._start, self._end = text, start, end
+        self._text, self._start, self._end, self._last = text, start, end, last
+
+    def below(self) -> Iterator[str]:
+        """The lines below this one, as far as they were read with it."""
+        rows = self._text[_or(self._text.find(b"\n", self._end), self._last) + 1 : self._last]
+        for row in rows.splitlines():
+            yield from _messages(row[:WINDOW])
 
     def wrapped(self) -> Iterator[tuple[str, int]]:
         """The line with the one after it and with the one before it, and where the two meet."""
@@ -160,20 +168,27 @@ class SoughtTexts:
 
 
 class MultiPatternMatcher:
-    """Looks for texts in a log; `lines` were read so far."""
+    """Looks for texts in a log; `lines` were read so far.
+
+    What goes on below the lines that were read together is `open`: then the next line is one of those that hold a text.
+    """
 
     def __init__(self, sought: SoughtTexts) -> None:
         self.sought = sought
         self.lines = 0
+        self.open = False
 
     def matched_lines(self, stream: Stream) -> Iterator[MatchedLine]:
         """The lines that hold a text, in their order; raises what the stream raises."""
         for text, start, end in _pieces(stream):
             counted = start
-            for begin, finish, texts in self.sought.within(text, start, end):
+            matches = self.sought.within(text, start, end)
+            if self.open:
+                matches.insert(0, (start, _line(text, start)[1], []))
+            for begin, finish, texts in matches:
                 self.lines += text.count(b"\n", counted, begin)
                 counted = max(counted, begin)
-                yield MatchedLine(self.lines + 1, texts, text, begin, finish)
+                yield MatchedLine(self.lines + 1, texts, text, begin, finish, end)
             self.lines += text.count(b"\n", counted, end)
 
 
@@ -246,6 +261,7 @@ def _messages(line: bytes) -> list[str]:
 _PACKAGE = re.compile(r"(?:site|dist)-packages/(\w+)")
 # Where what a file is built for begins in its name.
 _BUILT_FOR = re.compile(r"\.so|\.cpython-|\.abi3|\.dll")
+_DLL = re.compile(r"64_(?:(?P<both>[5-9]|1\d)\d|(?P<major>\d{1,2}))\.dll$")
 _NAMELESS = ("c", "ext")
 _PLAIN = re.compile(r"\d+(?:\.\d+)*", re.ASCII)
 _NUMBER = re.compile(r"\d{1,9}")
@@ -305,6 +321,14 @@ class LinePattern(Value):
         return values
 
 
+class Table(Value):
+    """Rows of versions below a line that fits `head`, as `row` shows them, with lines like `between` among them."""
+
+    head: LinePattern
+    row: re.Pattern[str]
+    between: re.Pattern[str]
+
+
 class Case(Value):
     """What is otherwise about a failure where versions are as `when` says; the rest is as the signature has it."""
 
@@ -317,6 +341,7 @@ class Signature(Value):
 
     name: str
     code: str
+    relation: str
     what: str
     between: tuple[str, ...]
     lines: tuple[LinePattern, ...]
@@ -331,6 +356,7 @@ class Signature(Value):
     follows: tuple[str, ...] = ()
     rows: tuple[Mapping[str, str], ...] = ()
     when: Mapping[str, str] = {}
+    intact: str = ""
     cases: tuple[Case, ...] = ()
 
     @property
@@ -366,7 +392,7 @@ class Provided(Value):
         return self.bring.replace("{major}", major(file) or "*")
 
 
-PatternUse = tuple[int, str, Signature | Recovery | None, "LinePattern"]
+PatternUse = tuple[int, str, Signature | Recovery | Table | None, "LinePattern"]
 """The place of a pattern in the order in which they are tried, what it shows, of which failures, and the pattern."""
 
 
@@ -380,6 +406,7 @@ class SignatureCatalog(_Caching, Value):
 
     signatures: tuple[Signature, ...]
     witnesses: tuple[LinePattern, ...]
+    tables: tuple[Table, ...]
     callers: tuple[LinePattern, ...]
     consequences: tuple[LinePattern, ...]
     recoveries: tuple[Recovery, ...]
@@ -394,8 +421,9 @@ class SignatureCatalog(_Caching, Value):
     def uses(self) -> dict[str, list[PatternUse]]:
         """The uses of patterns, by the text that a line holds which one may fit."""
         by_text: dict[str, list[PatternUse]] = {}
-        patterns = (
+        patterns: tuple[tuple[str, Signature | Recovery | Table | None, LinePattern], ...] = (
             *(("witnesses", None, pattern) for pattern in self.witnesses),
+            *(("tables", table, table.head) for table in self.tables),
             *(("recoveries", recovery, recovery.pattern) for recovery in self.recoveries),
             *(("failures", known, pattern) for known in self.signatures for pattern in known.lines),
             *(("consequences", None, pattern) for pattern in self.consequences),
@@ -462,7 +490,10 @@ class SignatureCatalog(_Caching, Value):
 
 
 def major(file: str) -> str:
-    """The first number of a soname, such as 12 of libcudart.so.12; empty where it has none."""
+    """The first number of a soname, such as 12 of libcudart.so.12 or cudart64_12.dll; empty where it has none."""
+    if numbered := _DLL.search(file):
+        # Up to CUDA 11.0 both numbers: cudart64_80.dll, cudart64_110.dll.
+        return numbered["both"] or numbered["major"]
     return file.partition(".so.")[2].partition(".")[0]
 
 
@@ -513,7 +544,15 @@ def load() -> SignatureCatalog:
             )
             for fields in document["signatures"]
         ),
-        witnesses=_patterns(document["witnesses"]),
+        witnesses=_patterns(document["witnesses"], numbers),
+        tables=tuple(
+            Table(
+                head=LinePattern(has=table["has"], line=re.compile(table["line"])),
+                row=re.compile(table["row"]),
+                between=re.compile(table["between"]),
+            )
+            for table in document["tables"]
+        ),
         callers=_patterns(document["callers"]),
         consequences=_patterns(document["consequences"]),
         recoveries=tuple(

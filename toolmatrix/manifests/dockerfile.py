@@ -1,13 +1,13 @@
-"""Dockerfiles as BuildKit reads them, and what compose files and devcontainers add to them."""
+"""Dockerfiles as BuildKit reads them."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from toolmatrix.errors import ManifestError, Position
-from toolmatrix.manifests import installers, names, requirements
+from toolmatrix.manifests import installers
 from toolmatrix.manifests.files import Files
 from toolmatrix.manifests.installers import Word
 from toolmatrix.manifests.model import (
@@ -22,7 +22,6 @@ from toolmatrix.manifests.model import (
     check_count,
     joined,
 )
-from toolmatrix.manifests.requirements import Marked
 from toolmatrix.value import Value
 
 WORDS = frozenset(
@@ -147,13 +146,23 @@ class _Stage:
 
 def read(source: FileText, files: Files) -> ProjectManifest:
     """The stages of a Dockerfile as environments, each with what the stages it starts from ask for."""
-    return _Reader(source, files).read()
+    environments, unread = stages(source, files, {})
+    return files.manifest("Dockerfile", source, environments, unread)
+
+
+def stages(
+    source: FileText, files: Files, arguments: Mapping[str, Word]
+) -> tuple[list[ManifestEnvironment], list[NotRead]]:
+    """The stages of a Dockerfile that is built with arguments, and what was not read of it."""
+    reader = _Reader(source, files, arguments)
+    return reader.read(), reader.unread
 
 
 class _Reader:
-    def __init__(self, source: FileText, files: Files) -> None:
+    def __init__(self, source: FileText, files: Files, build_arguments: Mapping[str, Word]) -> None:
         self.source = source
         self.files = files
+        self.build_arguments = build_arguments
         self.globals: dict[str, Word] = {}
         self.stages: list[_Stage] = []
         self.unread: list[NotRead] = []
@@ -162,7 +171,7 @@ class _Reader:
         # What lies in the image under a name that the context has: `COPY requirements.txt /app/`.
         self.copied: dict[str, str] = {}
 
-    def read(self) -> ProjectManifest:
+    def read(self) -> list[ManifestEnvironment]:
         for count, instruction in enumerate(instructions(self.source)):
             self.apply(instruction)
             # A stage begins with what those before it set, and is found by its name among them.
@@ -175,10 +184,9 @@ class _Reader:
             check_count(
                 self.source.path, len(self.stages[-1].items) if self.stages else 0, self.inherited
             )
-        environments = [
+        return [
             ManifestEnvironment(name=stage.name, items=tuple(stage.items)) for stage in self.stages
         ]
-        return self.files.manifest("Dockerfile", self.source, environments, self.unread)
 
     def apply(self, instruction: Instruction) -> None:
         if instruction.word == "FROM":
@@ -201,10 +209,16 @@ class _Reader:
     ) -> None:
         rest = instruction.rest
         pairs = {match[1]: rest.group(match, 2) for match in _PAIR.finditer(rest.text)}
-        for name in re.findall(r"(?:^|\s)([A-Za-z_]\w*)(?=\s|=|$)", rest.text):
-            if name in pairs:
-                value = _unquoted(pairs[name])
-                variables[name] = installers.expand(value, outer | variables)
+        for match in re.finditer(r"(?:^|\s)([A-Za-z_]\w*)(?=\s|=|$)", rest.text):
+            name = match[1]
+            if name in self.build_arguments:
+                # Its value lies in another file: here is where it takes effect.
+                value = self.build_arguments[name]
+                at = [rest.at[match.start(1)]] * len(value.plain)
+                variables[name] = value.replace(text=Traced(self.source, value.plain, at))
+            elif name in pairs:
+                default = _unquoted(pairs[name])
+                variables[name] = installers.expand(default, outer | variables)
             elif name in outer:
                 variables[name] = outer[name]
 
@@ -305,78 +319,3 @@ def _list_words(text: Traced) -> list[Word] | None:
         installers.Word(text=text.group(match, 1))
         for match in re.finditer(r'"((?:\\.|[^"\\])*)"', text.text)
     ]
-
-
-def read_compose(source: FileText, files: Files) -> ProjectManifest:
-    """The services of a compose file as environments. Raises ManifestError."""
-    unread: list[NotRead] = []
-    environments = []
-    for name, (key, service) in requirements.parse(source).get("services").fields().items():
-        environments.append(
-            ManifestEnvironment(name=name, items=tuple(_service(key, service, unread)))
-        )
-    return files.manifest("compose file", source, environments, unread)
-
-
-def _service(key: Traced, service: Marked, unread: list[NotRead]) -> Iterator[Item]:
-    image, build = service.get("image").text(), service.get("build")
-    if build.node is not None:
-        # The image is then what the build is called.
-        # Its Dockerfile may need arguments from here: which file and context, the user has to name.
-        unread.append(NotRead(text=key, why="it is built: judge its Dockerfile"))
-    elif image:
-        word = installers.expand(image, {})
-        if word.unread:
-            unread.append(NotRead(text=image, why=f"{word.unread} is unknown"))
-        else:
-            yield Item(kind=IMAGE, name=word.plain, specifier="", text=word.text)
-    platform = service.get("platform").text()
-    if platform and "$" not in platform.text:
-        yield Item(kind=PLATFORM, name=platform.text, specifier="", text=platform)
-    yield from _variables(service.get("environment"), unread)
-
-
-def _variables(environment: Marked, unread: list[NotRead]) -> Iterator[Item]:
-    pairs = [(name, value.text()) for name, (_, value) in environment.fields().items()]
-    for entry in requirements.texts(environment.items()):
-        name, equals, value = entry.partition("=")
-        pairs += [(name.text, value)] if equals else []
-    for variable, content in pairs:
-        if content is not None:
-            yield from installers.variable(variable, installers.expand(content, {}), unread)
-
-
-def read_devcontainer(source: FileText, files: Files) -> ProjectManifest:
-    """A development container as one environment. Raises ManifestError."""
-    unread: list[NotRead] = []
-    items = tuple(_items(requirements.parse_json(source), unread))
-    return files.manifest(
-        "devcontainer", source, [ManifestEnvironment(name="", items=items)], unread
-    )
-
-
-def _items(root: Marked, unread: list[NotRead]) -> Iterator[Item]:
-    image = root.get("image").text()
-    if image:
-        yield Item(kind=IMAGE, name=image.text, specifier="", text=image)
-    for key in ("build", "dockerFile", "dockerComposeFile"):
-        field = root.fields().get(key)
-        if field:
-            unread.append(NotRead(text=field[0], why="it is built: judge that file"))
-    for name, (_, options) in root.get("features").fields().items():
-        for option, component in names.feature(name).items():
-            version = options.get(option).text()
-            # `latest`, `lts` and `none` name no release.
-            if version is not None and version.text[:1].isdigit():
-                yield Item(
-                    kind=component,
-                    name=component,
-                    specifier=f"=={version.text}",
-                    text=version,
-                    version=version,
-                )
-    for where in ("containerEnv", "remoteEnv"):
-        for name, (_, value) in root.get(where).fields().items():
-            text = value.text()
-            if text is not None:
-                yield from installers.variable(name, installers.expand(text, {}), unread)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import re
 from collections.abc import Iterable, Mapping
 
 from toolmatrix import opener
 from toolmatrix.errors import ManifestError, Position
 from toolmatrix.manifests.model import FileText, ManifestEnvironment, NotRead, ProjectManifest
 
-LARGEST = 1 << 20
-"""Bytes of a file: lists of packages with all their hashes stay below."""
-# So many files may be named by one another.
+LARGEST, LARGEST_LOCK = 1 << 20, 1 << 23
+"""Bytes of a file, and of a lock, which has the hashes of all files of its packages."""
+_LOCK = re.compile(r".*\.lock|pylock\..*toml|.*lock\.ya?ml", re.IGNORECASE)
+# So often files may be named by one another: one that two stages install from is read twice.
 _MOST = 50
 
 
@@ -41,8 +44,7 @@ def read_file(path: str, root: str = "") -> FileText:
             help="name the file that it links to",
         )
     try:
-        with opener.open_file(path) as stream:
-            data = stream.read(LARGEST + 1)
+        data = opener.read_file(path, _largest(path))
     except (OSError, ValueError) as error:
         raise ManifestError(
             "the file cannot be read",
@@ -53,13 +55,17 @@ def read_file(path: str, root: str = "") -> FileText:
     return decode(data, path, root)
 
 
-def decode(data: bytes, path: str, root: str = "") -> FileText:
-    """The text of a file. Raises ManifestError."""
-    if len(data) > LARGEST:
+def _largest(path: str) -> int:
+    return LARGEST_LOCK if _LOCK.fullmatch(os.path.basename(path)) else LARGEST
+
+
+def decode(data: bytes | None, path: str, root: str = "") -> FileText:
+    """The text of a file, of which None is too large. Raises ManifestError."""
+    if data is None or len(data) > _largest(path):
         raise ManifestError(
             "the file is too large",
             where=Position(path),
-            expected=f"at most {LARGEST >> 20} MiB",
+            expected=f"at most {_largest(path) >> 20} MiB",
             found="more",
         )
     try:
@@ -96,18 +102,33 @@ class Files:
         self.at_hand = bool(path)
         self.instead = instead or {}
         self.opened: list[FileText] = []
+        self.named: list[str] = []
+
+    def within(self, folder: str) -> Files:
+        """The same files, named from another folder, which is named from this one."""
+        other = copy.copy(self)
+        other.folder = os.path.normpath(os.path.join(self.folder, folder))
+        return other
+
+    def out_of_reach(self) -> Files:
+        """None of them: what is named is beside something else."""
+        other = copy.copy(self)
+        other.at_hand = False
+        return other
 
     def beside(self, name: str, of: str = "") -> FileText | None:
         """A file that another one names by a path in the root; None where there is none."""
         folder = os.path.dirname(of) if of else self.folder
         path = os.path.normpath(os.path.join(folder, name))
-        if not self.at_hand or os.path.isabs(name) or len(self.opened) >= _MOST:
+        if not self.at_hand or os.path.isabs(name) or len(self.named) >= _MOST:
             return None
+        self.named.append(path)
         # What is read is what lies in the project: no device, nothing outside it.
         if not (os.path.isfile(path) and is_inside(path, self.root)):
             return None
-        if any(file.path == path for file in self.opened):
-            return None
+        known = next((file for file in self.opened if file.path == path), None)
+        if known is not None:
+            return known
         try:
             text = self.instead.get(path)
             file = read_file(path) if text is None else FileText(path, text)

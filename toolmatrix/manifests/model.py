@@ -162,11 +162,14 @@ def joined(parts: Sequence[Traced], source: FileText) -> Traced:
     )
 
 
-IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM = (
+IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM, MACHINE = (
     *("image", "pip", "conda", "system", "variable", "python"),
-    "platform",
+    *("platform", "machine"),
 )
-"""How an item is asked for: as a base image, by an installer, by a variable, as an interpreter, as a platform."""
+"""How an item is asked for: as a base image, by an installer, by a variable, as an interpreter, as a platform, or as
+what the machine has: a component of the matrix by its name there."""
+PASTE = "paste"
+"""The kind of a text whose items are installed, and that no edit changes."""
 
 
 LONGEST = 1_000
@@ -192,7 +195,7 @@ class Item(Value):
     `python` is the series that the installer was called for; `bare`: it is installed whatever it requires; `built`: it
     is compiled where it is installed. What one `command` installs holds together, and a later one takes its place.
     `bounds`: it installs nothing, and holds where something else asks for it; `overrides`: in the place of what others
-    require of it.
+    require of it. `installed`: it is there already, from an index that is not known.
     """
 
     kind: str
@@ -209,6 +212,7 @@ class Item(Value):
     command: str = ""
     bounds: bool = False
     overrides: bool = False
+    installed: bool = False
 
     @property
     def where(self) -> Position:

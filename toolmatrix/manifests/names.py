@@ -58,8 +58,8 @@ def of_conda(package: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def variables() -> Mapping[str, Mapping[str, str]]:
-    """The variables that list codegen archs: how a word of theirs looks, and the arch that it names."""
+def variables() -> Mapping[str, Mapping[str, Any]]:
+    """The variables that list codegen archs: how a word of theirs looks, and the archs that it names."""
     return {entry["name"]: entry for entry in _read()["variables"]}
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from toolmatrix import toml
 from toolmatrix.errors import ManifestError
-from toolmatrix.manifests import requirements
+from toolmatrix.manifests import requirements, setup_files
 from toolmatrix.manifests.files import Files
 from toolmatrix.manifests.model import (
     PIP,
@@ -25,50 +23,7 @@ from toolmatrix.manifests.model import (
     too_long,
 )
 from toolmatrix.manifests.requirements import PackageIndexes
-
-_HEAD = re.compile(r"^[^\S\n]*(?:\[(?P<table>[^\]\n]*)\]|(?P<key>[\w.-]+)[^\S\n]*=)", re.MULTILINE)
-
-
-class _Texts:
-    """The positions of the strings of a TOML file: its parser has none, so they are searched for in their order.
-
-    All heads and all texts between two quotes are looked up once, as any of them may be asked for any number of times.
-    """
-
-    def __init__(self, source: FileText) -> None:
-        self.source = source
-        self.position = 0
-        self.heads: dict[str, int] = {}
-        for match in _HEAD.finditer(source.text):
-            self.heads.setdefault(match["table"] or match["key"], match.start())
-        self.quoted = [_between(source.text, quote) for quote in "\"'"]
-
-    def section(self, header: str) -> None:
-        """Look from the head of a table on, if it is there."""
-        self.position = self.heads.get(header, self.position)
-
-    def of(self, text: str) -> Traced:
-        """The next place of a string; where it is not found as it is, the place of nothing."""
-        for quoted in self.quoted:
-            places = quoted.get(text, [])
-            at = bisect_left(places, self.position)
-            if at < len(places):
-                return self.source.whole()[places[at] + 1 : places[at] + 1 + len(text)]
-        return Traced(self.source, text, [min(self.position, len(self.source.text))] * len(text))
-
-
-def _between(text: str, quote: str) -> dict[str, list[int]]:
-    """The texts between two quotes that follow each other, with the places of the first."""
-    positions: dict[str, list[int]] = {}
-    before, *parts = text.split(quote)
-    position = len(before)
-    for part in parts:
-        positions.setdefault(part, []).append(position)
-        position += len(part) + 1
-    # Nothing follows the last quote.
-    if parts:
-        positions[parts[-1]].pop()
-    return positions
+from toolmatrix.manifests.toml_texts import TomlTexts, caret, table
 
 
 def read(source: FileText, files: Files) -> ProjectManifest:
@@ -77,14 +32,15 @@ def read(source: FileText, files: Files) -> ProjectManifest:
     Raises ManifestError.
     """
     body = toml.parse(source.text, source.path, ManifestError, "the file")
-    reader = _Project(source, body)
+    reader = _Project(source, files, body)
     environments = bounded(source.path, reader.environments())
     return files.manifest("pyproject", source, environments, reader.unread)
 
 
 class _Project:
-    def __init__(self, source: FileText, body: Mapping[str, Any]) -> None:
-        self.texts = _Texts(source)
+    def __init__(self, source: FileText, files: Files, body: Mapping[str, Any]) -> None:
+        self.texts = TomlTexts(source)
+        self.files = files
         self.body = body
         self.unread: list[NotRead] = []
         tool = _table(body, "tool")
@@ -118,27 +74,51 @@ class _Project:
         return indexes
 
     def environments(self) -> Iterator[ManifestEnvironment]:
+        dynamic = self.dynamic()
         base = [*self.python(), *self.project(), *self.of_poetry(self.poetry, "tool.poetry")]
+        base += dynamic.base
         bounds = [*self.bounds("constraint-dependencies"), *self.bounds("override-dependencies")]
         if base:
             yield ManifestEnvironment(name="", items=(*base, *bounds))
         groups: dict[str, list[Item]] = {}
-        for table in ("project.optional-dependencies", "dependency-groups"):
+        for head in ("project.optional-dependencies", "dependency-groups"):
             section = self.body
-            for key in table.split("."):
+            for key in head.split("."):
                 section = _table(section, key)
             for name in section:
-                self.texts.section(table)
+                self.texts.section(head)
                 groups[str(name)] = [*self.group(section, str(name))]
+        groups |= {name: items for name, items in dynamic.extras.items() if name not in groups}
         self.texts.section("dev-dependencies")
         groups.setdefault("dev", self.read_list(self.uv.get("dev-dependencies"), "dev"))
         for name, group in _table(self.poetry, "group").items():
-            table = f"tool.poetry.group.{name}"
-            grouped = self.of_poetry(group if isinstance(group, dict) else {}, table)
+            head = f"tool.poetry.group.{name}"
+            grouped = self.of_poetry(group if isinstance(group, dict) else {}, head)
             groups.setdefault(str(name), []).extend(grouped)
         for name, items in groups.items():
             if items:
                 yield ManifestEnvironment(name=name, items=(*base, *items, *bounds))
+
+    def dynamic(self) -> setup_files.Requires:
+        """What the project leaves to what builds it: files of requirements, or the older files of setuptools."""
+        requires = setup_files.Requires(self.texts.source.path, self.files, self.unread)
+        self.texts.section("dynamic")
+        fields = map(str, _list(_table(self.body, "project").get("dynamic")))
+        places = [self.texts.of(field) for field in fields if field.endswith("dependencies")]
+        tool = _table(self.body, "tool")
+        setuptools, hatch = _table(_table(tool, "setuptools"), "dynamic"), tool
+        for key in ("hatch", "metadata", "hooks", "requirements_txt"):
+            hatch = _table(hatch, key)
+        lists = {"": setuptools.get("dependencies"), **_table(setuptools, "optional-dependencies")}
+        lists |= {} if lists[""] else {"": {"file": hatch.get("files")}}
+        for extra, entry in lists.items() if places else ():
+            names = entry.get("file") if isinstance(entry, dict) else None
+            for name in [names] if isinstance(names, str) else map(str, _list(names)):
+                requires.read_file(name, self.texts.of(name), extra)
+        if places and not requires.count and not setup_files.read_beside(requires):
+            why = "what builds the project lists them"
+            self.unread.append(NotRead(text=places[0], why=why))
+        return requires
 
     def group(self, groups: Mapping[str, Any], name: str) -> Iterator[Item]:
         """An extra, or a group with those that it includes, each once (PEP 735)."""
@@ -213,9 +193,9 @@ class _Project:
             return False
         return str(source.get("extra", source.get("group", group))) == group
 
-    def of_poetry(self, table: Mapping[str, Any], head: str) -> Iterator[Item]:
+    def of_poetry(self, section: Mapping[str, Any], head: str) -> Iterator[Item]:
         self.texts.section(f"{head}.dependencies")
-        for name, entry in _table(table, "dependencies").items():
+        for name, entry in _table(section, "dependencies").items():
             fields = entry if isinstance(entry, dict) else {"version": entry}
             version = fields.get("version")
             if not isinstance(version, str) or {"git", "path", "url"} & fields.keys():
@@ -240,28 +220,8 @@ class _Project:
         return Item(kind=kind, name=name, specifier=specifier, text=text, version=text)
 
 
-def caret(version: str) -> str:
-    """A constraint of Poetry as PEP 440 writes it: `^1.2` is all up to what may break (Dependency specification)."""
-    return ",".join(_clause(part.strip()) for part in version.split(",") if part.strip()) or "*"
-
-
-def _clause(part: str) -> str:
-    sign, rest = part[:1], part[1:].strip()
-    numbers = rest.split(".")
-    if sign == "^" and all(number.isdecimal() for number in numbers):
-        first = next((at for at, number in enumerate(numbers) if int(number)), len(numbers) - 1)
-        top = [*numbers[:first], str(int(numbers[first]) + 1)]
-        return f">={rest},<{'.'.join(top)}"
-    if sign == "~" and not rest.startswith("="):
-        top = numbers[:2] if len(numbers) > 1 else numbers[:1]
-        if all(number.isdecimal() for number in top):
-            return f">={rest},<{'.'.join([*top[:-1], str(int(top[-1]) + 1)])}"
-    return part if sign in "<>=!~*" else f"=={part}"
-
-
 def _table(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    table = body.get(name)
-    return table if isinstance(table, dict) else {}
+    return table(body.get(name))
 
 
 def _list(value: object) -> list[Any]:

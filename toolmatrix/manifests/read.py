@@ -6,7 +6,20 @@ import os
 import re
 
 from toolmatrix.errors import ManifestError, Position
-from toolmatrix.manifests import dockerfile, files, pyproject, requirements
+from toolmatrix.manifests import (
+    conda_locks,
+    containers,
+    dockerfile,
+    environments,
+    files,
+    locks,
+    pastes,
+    pipelines,
+    pyproject,
+    requirements,
+    scripts,
+    setup_files,
+)
 from toolmatrix.manifests.model import NotRead, bounded
 
 TYPE_CHECKING = False
@@ -18,14 +31,42 @@ if TYPE_CHECKING:
 
     Reader = Callable[[FileText, Files], ProjectManifest]
 
+# By the folders of a file and its name, which say more than the name alone.
+_BY_PATH: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
+    (re.compile(rf"(?:.*/)?{pattern}", re.IGNORECASE), reader)
+    for pattern, reader in (
+        (r"\.github/workflows/[^/]+\.ya?ml", pipelines.read_workflow),
+        (r"req(?:uirement)?s/[^/]+\.(?:txt|in)", requirements.requirements_file),
+    )
+)
 # By the name of a file, the first that fits.
 _BY_NAME: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), reader)
     for pattern, reader in (
         (r"(?:.*[._-])?(?:docker|container)file(?:[._-].*)?", dockerfile.read),
-        (r"\.?devcontainer\.json", dockerfile.read_devcontainer),
+        (r"\.?devcontainer\.json", containers.read_devcontainer),
         (r"pyproject\.toml", pyproject.read),
-        (r"(?:docker-)?compose(?:[._-].*)?\.ya?ml", dockerfile.read_compose),
+        (r"uv\.lock", locks.read_uv),
+        (r"poetry\.lock", locks.read_poetry),
+        (r"pdm\.lock", locks.read_pdm),
+        (r"pylock\.(?:[^.]+\.)?toml", locks.read_pylock),
+        (r"Pipfile\.lock", locks.read_pipenv),
+        (r"Pipfile", environments.read_pipfile),
+        (r"pixi\.toml", environments.read_pixi),
+        (r"pixi\.lock", conda_locks.read_pixi),
+        (r"(?:.*[._-])?conda-lock\.ya?ml", conda_locks.read_conda_lock),
+        (r"conda-.*\.lock", conda_locks.read_explicit),
+        (r"cog\.ya?ml", pipelines.read_cog),
+        (r"\.gitlab-ci(?:[._-].*)?\.ya?ml", pipelines.read_gitlab),
+        (r"(?:GNU)?makefile", scripts.read_makefile),
+        (r"(?:.*[._-])?(?:install|setup)(?:[._-].*)?\.sh", scripts.read_script),
+        (
+            r"(?:readme|install|installation|setup|quickstart|getting[._-]started)(?:[._-].*)?\.(?:md|markdown)",
+            scripts.read_markdown,
+        ),
+        (r"setup\.py", setup_files.read_script),
+        (r"setup\.cfg", setup_files.read_configuration),
+        (r"(?:docker-)?compose(?:[._-].*)?\.ya?ml", containers.read_compose),
         (
             r"(?:.*[._-])?(?:environment|env|conda)(?:[._-].*)?\.ya?ml",
             requirements.conda_environment,
@@ -37,34 +78,56 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
     )
 )
 # By the content of a file whose name says nothing.
-_BY_CONTENT: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
-    (re.compile(pattern, re.MULTILINE), reader)
-    for pattern, reader in (
-        (r"^\s*FROM\s+\S", dockerfile.read),
-        (r"^services\s*:", dockerfile.read_compose),
-        (r"^dependencies\s*:", requirements.conda_environment),
-        (r"^\[(?:project|tool\.poetry|build-system)\]", pyproject.read),
-    )
+_BY_CONTENT: tuple[tuple[re.Pattern[str], Reader], ...] = (
+    (pastes.SIGNATURE, pastes.read),
+    *(
+        (re.compile(pattern, re.MULTILINE), reader)
+        for pattern, reader in (
+            (r"^@EXPLICIT\s*$", conda_locks.read_explicit),
+            (r"^\s*FROM\s+\S", dockerfile.read),
+            (r"^services\s*:", containers.read_compose),
+            (r"^dependencies\s*:", requirements.conda_environment),
+            (r"^\[(?:project|tool\.poetry|build-system)\]", pyproject.read),
+        )
+    ),
 )
 KINDS = (
-    "a Dockerfile, requirements.txt, environment.yml, compose.yaml, pyproject.toml or"
-    " devcontainer.json"
+    "a Dockerfile, requirements.txt, environment.yml, pyproject.toml, setup.py, a lock file, compose.yaml,"
+    " devcontainer.json, cog.yaml, a CI pipeline, a Makefile, a shell script, a README or a pasted environment report"
 )
 """What can be judged, in words."""
-# Folders with what others wrote.
+STDIN = "stdin"
+"""The name of what is piped in, of which only the content says what it is."""
+_BY_ENDING: Mapping[str, Reader] = {
+    ".txt": requirements.requirements_file,
+    ".sh": scripts.read_script,
+}
+# Hidden folders with files of the project, and folders with what others wrote.
+_HIDDEN = frozenset((".devcontainer", ".github"))
 _FOREIGN = frozenset(("node_modules", "site-packages", "__pycache__", "venv", ".venv"))
+
+
+def _named(path: str) -> Reader | None:
+    """The reader of a file that its path tells."""
+    name = os.path.basename(path)
+    whole = os.path.abspath(path).replace(os.sep, "/")
+    by_path = (reader for pattern, reader in _BY_PATH if pattern.fullmatch(whole))
+    by_name = (reader for pattern, reader in _BY_NAME if pattern.fullmatch(name))
+    return next(by_path, None) or next(by_name, None)
 
 
 def manifest(source: FileText, instead: Mapping[str, str] | None = None) -> ProjectManifest:
     """Read one file, and what it names beside it: `instead` of what lies there by path. Raises ManifestError."""
     name = os.path.basename(source.path)
-    reader = next((candidate for pattern, candidate in _BY_NAME if pattern.fullmatch(name)), None)
+    reader = _named(source.path)
+    if reader is requirements.requirements_file and pastes.PACKAGE_LIST.match(source.text):
+        reader = pastes.read
     reader = reader or next(
         (candidate for words, candidate in _BY_CONTENT if words.search(source.text)), None
     )
-    # Lists of packages are called many names.
-    if reader is None and name.endswith(".txt"):
-        reader = requirements.requirements_file
+    # Lists of packages are called many names, and so are scripts.
+    ending = ".txt" if name == STDIN else os.path.splitext(name)[1]
+    reader = reader or _BY_ENDING.get(ending)
     if reader is None:
         raise ManifestError(
             "unknown kind of file",
@@ -73,12 +136,13 @@ def manifest(source: FileText, instead: Mapping[str, str] | None = None) -> Proj
             found=f"`{name}`",
             help="use the file name that its tool expects",
         )
-    manifest = reader(source, files.Files(source.path, instead, source.root))
-    environments = bounded(source.path, manifest.environments)
+    beside = "" if source.path == STDIN else source.path
+    manifest = reader(source, files.Files(beside, instead, source.root))
+    accepted = bounded(source.path, manifest.environments)
     unread = (
         NotRead(text=text, why=why) for file in manifest.sources for text, why in file.too_long
     )
-    return manifest.replace(environments=environments, unread=(*manifest.unread, *unread))
+    return manifest.replace(environments=accepted, unread=(*manifest.unread, *unread))
 
 
 def below(folder: str) -> Iterator[str]:
@@ -87,8 +151,9 @@ def below(folder: str) -> Iterator[str]:
         folders[:] = sorted(
             name
             for name in folders
-            if name not in _FOREIGN and (not name.startswith(".") or name == ".devcontainer")
+            if name not in _FOREIGN and (not name.startswith(".") or name in _HIDDEN)
         )
         for name in sorted(names):
-            if any(pattern.fullmatch(name) for pattern, _ in _BY_NAME):
-                yield os.path.join(directory, name)
+            path = os.path.join(directory, name)
+            if _named(path):
+                yield path

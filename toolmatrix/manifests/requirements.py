@@ -99,8 +99,26 @@ class Marked:
             raw = raw[1:-1]
         if raw.text == node.value:
             return raw
+        if node.style == "|" and (block := _literal(raw, node.value)):
+            return block
         # Escapes or folded lines: the text differs from the source, so only its beginning has a position.
         return Traced(self.source, node.value, [start] * len(node.value))
+
+
+def _literal(raw: Traced, value: str) -> Traced | None:
+    """The value of a literal block, whose lines are those of the source without their indentation."""
+    lines, at = raw.text.split("\n")[1:], raw.text.find("\n") + 1
+    indent = next((len(line) - len(line.lstrip(" ")) for line in lines if line.strip()), 0)
+    positions: list[int] = []
+    for line, own in zip(lines, value.split("\n"), strict=False):
+        if line[indent:] != own:
+            return None
+        positions += raw.at[at + indent : at + len(line)]
+        at += len(line) + 1
+        positions.append(raw.at[min(at, len(raw)) - 1])
+    return (
+        Traced(raw.source, value, positions[: len(value)]) if len(positions) >= len(value) else None
+    )
 
 
 def parse(source: FileText, text: str = "") -> Marked:
@@ -298,9 +316,14 @@ class _Lines:
         self.python = python
         self.indexes = PackageIndexes()
         self.texts: list[tuple[Traced, bool]] = []
+        self.visited: set[str] = set()
 
     def read(self, source: FileText, *, bounds: bool = False) -> None:
         """The requirements of a file and of those it names; options hold for all of them, wherever they are."""
+        # Files may name each other.
+        if source.path in self.visited:
+            return
+        self.visited.add(source.path)
         for line in _logical(source):
             text = line.strip()
             if text.text.startswith("-"):
@@ -463,14 +486,15 @@ def conda_environment(source: FileText, files: Files) -> ProjectManifest:
             continue
         # A table among the packages is the list for pip, whose lines are those of a requirements file.
         lines = [line for line in (item.text() for item in entry.get("pip").items()) if line]
-        items += (item.replace(command="pip") for item in _pip(lines, files, unread, source))
+        items += (item.replace(command="pip") for item in pip_lines(lines, files, unread, source))
     environment = ManifestEnvironment(name="", items=tuple(items))
     return files.manifest("conda environment", source, [environment], unread)
 
 
-def _pip(
+def pip_lines(
     lines: list[Traced], files: Files, unread: list[NotRead], source: FileText
 ) -> Iterator[Item]:
+    """What a list of lines for pip asks for; options hold for those behind them."""
     indexes, requirements = PackageIndexes(), []
     for line in lines:
         option = re.match(r"(--?[\w-]+)[=\s]+(\S+)", line.text)

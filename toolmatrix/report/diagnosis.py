@@ -48,6 +48,7 @@ class CauseEntry(FindingHead):
     """A failure that a log shows."""
 
     signature: str
+    relation: str
     between: list[SideEntry]
     line: str
     count: Count
@@ -195,6 +196,7 @@ def _entry(index: Index, cause: Cause) -> CauseEntry:
     return {
         **findings.entry(index, cause),
         "signature": cause.signature,
+        "relation": cause.relation,
         "between": [_side(side) for side in cause.between],
         "expected": expected or None,
         "line": cause.text,

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from toolmatrix.errors import Position, ToolmatrixError
     from toolmatrix.factbase.index import Index
 
+HOST = "host"
+"""The word that stands for the devices of this machine."""
 PREFERENCES = ("newest", "oldest", "best-evidence")
 
 

@@ -10,10 +10,13 @@ from toolmatrix.errors import ToolmatrixError
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.versions import Key, Scale, SelectorError, key, order
 from toolmatrix.manifests.model import PIP, Item, NotRead, ProjectManifest, Traced
+from toolmatrix.request.machine import TargetMachine
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.value import NamedTuple, Value
 
-ARCH = "arch"
+ARCH, DEVICE = "arch", "device"
+RUNTIME = (DEVICE, "driver")
+"""What a container has from the machine that it runs on."""
 _PIN = re.compile(r"==(\d+(?:\.\d+)*)")
 # What sources of a list of files say.
 _RELEASE_RANGE = re.compile(r"package ([\w.-]+), (?:final )?releases (\S+) to ([^\s,;]+)")
@@ -85,7 +88,9 @@ def older(index: Index, component: str, *selectors: str) -> bool:
 def missing(index: Index, part: RequestedPart, package: str) -> MissingRelease | None:
     """The release that a part pins, if a list of all files of its package lacks it, and has older and newer ones."""
     pinned = _PIN.fullmatch(part.asks[0].selector)
-    if not pinned or part.item.kind != PIP or part.item.bounds or part.item.indexes:
+    item = part.item
+    # What is installed without a release was built somewhere.
+    if not pinned or item.kind != PIP or item.bounds or item.indexes or item.installed:
         return None
     builds = (
         index.component(index.builds_of(part.component)).packages
@@ -170,6 +175,11 @@ class JudgedPair(NamedTuple):
     evidence: str
     facts: tuple[str, ...]
 
+    @property
+    def on_machine(self) -> bool:
+        """True if it says whether something runs on a device or beside a driver."""
+        return self.second.component in RUNTIME
+
 
 class ManifestRefusal(Value):
     """A finding with the parts that it is about, and the request that these alone make."""
@@ -195,10 +205,11 @@ class JudgedEnvironment(Value):
 
 
 class JudgedManifest(Value):
-    """A file with its environments; `refusals` are those of all of them, each once."""
+    """A file with its environments, and the machine that it is for; `refusals` are those of all, each once."""
 
     manifest: ProjectManifest
     environments: tuple[JudgedEnvironment, ...]
+    machine: TargetMachine
 
     @property
     def refusals(self) -> tuple[ManifestRefusal, ...]:
@@ -222,9 +233,10 @@ class JudgedManifest(Value):
 
 
 class Edit(Value):
-    """Files by path with their text before and after."""
+    """Files by path with their text before and after; of what is installed, the commands that change it."""
 
     files: tuple[tuple[str, str, str], ...]
+    commands: tuple[str, ...] = ()
 
     @property
     def patch(self) -> str:
@@ -262,13 +274,19 @@ class JudgedFile(Value):
         return tuple(refusal for refusal in self.refusals if refusal.hard)
 
     @property
+    def asks(self) -> bool:
+        """True where it asks for something, or something of it was not read."""
+        return self.judged is None or bool(self.judged.environments or self.unread)
+
+    @property
     def outcome(self) -> str:
         """no where a fact refuses something, yes where facts join any of it, unknown else; unread for an error."""
         if self.judged is None:
             return "unread"
         if self.hard:
             return "no"
-        return "yes" if self.count(FINE) else "unknown"
+        unproven = any(pair.on_machine and pair.says == UNKNOWN for pair in self.judged.pairs())
+        return "yes" if self.count(FINE) and not unproven else "unknown"
 
     def count(self, says: str) -> int:
         """The number of pairs with this verdict."""

@@ -6,7 +6,9 @@ What the matrix does not know, and what a file leaves open, becomes no line: it 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 
 from toolmatrix.errors import ToolmatrixError
 from toolmatrix.factbase.index import Index
@@ -15,6 +17,7 @@ from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import (
     CONDA,
     IMAGE,
+    MACHINE,
     PIP,
     PLATFORM,
     PYTHON,
@@ -29,6 +32,8 @@ from toolmatrix.manifests.model import (
 from toolmatrix.request import spelling
 from toolmatrix.request.judgement import (
     ARCH,
+    DEVICE,
+    RUNTIME,
     MissingRelease,
     RequestedPart,
     RequestedParts,
@@ -36,7 +41,9 @@ from toolmatrix.request.judgement import (
     older,
     requirements_of,
 )
+from toolmatrix.request.machine import device_accelerator, device_targets
 from toolmatrix.request.names import Names
+from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask
 
 BASE = "base-image"
@@ -45,12 +52,24 @@ TOOLKIT = (*_CARRIED, ARCH, "nccl", "gcc", "clang")
 """What lies in an image beside the packages of Python."""
 
 
-def requested_parts(index: Index, environment: ManifestEnvironment) -> RequestedParts:
-    """The lines of a request that an environment makes."""
+def requested_parts(
+    index: Index, environment: ManifestEnvironment, machine: Sequence[Item] = ()
+) -> RequestedParts:
+    """The lines of a request that an environment makes on a machine with some items."""
     reader = _Reader(Names(index))
+    named = {item.name for item in machine}
     for item in environment.items:
-        reader.take(item)
+        # A machine that is named takes the place of a pasted one.
+        runs_there = item.name in named or (item.name in RUNTIME and named & {*RUNTIME})
+        if item.kind != MACHINE or not runs_there:
+            reader.take(item)
     reader.interpreter(environment.items)
+    contained = any(item.kind == IMAGE for item in environment.items)
+    own = {part.component for part in reader.parts}
+    for item in machine:
+        # An image, or an environment with a Python of its own, has the rest from elsewhere.
+        if item.name in RUNTIME or not (contained or item.name in own):
+            reader.take(item)
     return RequestedParts(
         name=environment.name,
         parts=tuple(reader.effective()),
@@ -58,6 +77,12 @@ def requested_parts(index: Index, environment: ManifestEnvironment) -> Requested
         unknown=tuple(reader.unknown),
         missing=tuple(reader.missing),
     )
+
+
+def as_asks(part: RequestedPart) -> Iterator[Ask]:
+    """The lines of a part, as a request has them: a distribution is no component to choose."""
+    for ask in part.asks:
+        yield ask.replace(option="distro") if ask.component == "distro" else ask
 
 
 def plain(reference: str) -> str:
@@ -89,6 +114,7 @@ class _Reader:
             SYSTEM: self.system,
             VARIABLE: self.variable,
             PLATFORM: self.platform,
+            MACHINE: self.machine_part,
         }.get(item.kind, self.component)
         reader(item)
 
@@ -96,13 +122,13 @@ class _Reader:
         """The parts that hold in the end: what is installed later takes the place of what was there."""
         named: dict[str, list[RequestedPart]] = {}
         for part in self.parts:
-            if part.component != ARCH:
+            if part.component not in SEVERAL:
                 named.setdefault(part.component, []).append(part)
         required = self.required()
         left = {
             id(part) for name, parts in named.items() for part in self.last(name, parts, required)
         }
-        yield from (part for part in self.parts if part.component == ARCH or id(part) in left)
+        yield from (part for part in self.parts if part.component in SEVERAL or id(part) in left)
 
     def last(
         self, component: str, parts: Sequence[RequestedPart], required: Collection[str]
@@ -128,7 +154,7 @@ class _Reader:
         return {
             name
             for part in self.parts
-            if not part.item.bounds and part.component != ARCH
+            if not part.item.bounds and part.component not in SEVERAL
             for name in requirements_of(index, part)
         }
 
@@ -251,6 +277,9 @@ class _Reader:
             self.lack(item, component, package, selector, self.lacking(component, selector))
             return
         known, limits = self.indexes(item, variants) if variants else (not item.indexes, "")
+        # A local version is of an index that nothing names.
+        if item.installed and "+" in selector:
+            limits = ""
         # A package with a source distribution may be built for whatever is there.
         if limits and component in called.wheels_alone():
             own = self.packaged(asks, variants, limits, (package, *item.extras))
@@ -322,7 +351,7 @@ class _Reader:
             lines = [
                 line
                 for name in index.channels()
-                if (line := _line(index.channel(name).install, name, address))
+                if (line := builds_at(index.channel(name).install, name, address))
                 # That a channel has builds of one component says nothing of another.
                 and self.names.scale(variants).select(line)
             ]
@@ -354,29 +383,73 @@ class _Reader:
         else:
             self.add(item.name, item.specifier, item, f"{item.name} {text}", item.version)
 
+    def machine_part(self, item: Item) -> None:
+        """A component that the machine has."""
+        text, selector = item.text.text, item.specifier
+        if item.installed:
+            selector = self.printed(item)
+            text = text if item.name == DEVICE else f"{item.name} {text}"
+        elif item.name != DEVICE:
+            selector = self.names.as_listed(item.name, selector)
+        if item.name != DEVICE:
+            if selector:
+                self.add(item.name, selector, item, text if item.name in text else "")
+            return
+        # Of several devices code has to run on each.
+        ask = Ask(component=DEVICE, selector=selector, text=text, option=DEVICE)
+        others = [part.asks[0] for part in self.parts if part.component == DEVICE]
+        accelerator = partial(device_accelerator, self.names.index)
+        if others and selector and accelerator(others) != accelerator((ask,)):
+            why = f"packages are judged for {others[0].text}, which is of another kind"
+            self.unknown.append(NotRead(text=item.text, why=why))
+        elif selector and selector not in [other.selector for other in others]:
+            self.parts.append(RequestedPart(component=DEVICE, asks=(ask,), text=text, item=item))
+
+    def printed(self, item: Item) -> str:
+        """What a tool prints of a machine, by the name of the matrix; nothing for what that does not know."""
+        if item.name not in self.components:
+            return ""
+        name = item.specifier.removeprefix("==")
+        selector = item.specifier
+        if item.name == DEVICE:
+            with suppress(ToolmatrixError):
+                return spelling.device(self.names, name)
+            selector = ""
+        elif item.name == "distro":
+            selector = spelling.distro(self.names, name)
+        elif item.name in ("driver", "glibc"):
+            # Facts are floors: an unlisted one is the listed one below it.
+            scale = self.names.scale(item.name)
+            below = scale.select(f"<={name}")
+            selector = f"=={scale.versions[below.bit_length() - 2]}" if below else ""
+        if not selector:
+            why = f"the matrix knows no such {item.name}"
+            self.unknown.append(NotRead(text=item.text, why=why))
+        return selector
+
     def variable(self, item: Item) -> None:
         """Codegen archs that a variable lists."""
         syntax = called.variables()[item.name]
         if ARCH not in self.components:
             return
         for match in re.finditer(r"[^\s;,]+", item.specifier):
-            arch_match = re.fullmatch(syntax["word"], match[0])
-            name = syntax["arch"].format(*arch_match.groups()) if arch_match else ""
-            if name not in self.names.scale(ARCH).versions:
+            archs = [
+                arch
+                for arch in _archs(syntax["words"], match[0])
+                if arch in self.names.scale(ARCH).versions
+            ]
+            if not archs:
                 why = "the matrix knows no such codegen arch"
                 self.unknown.append(NotRead(text=item.text.group(match, 0), why=why))
                 continue
             span = item.text.group(match, 0) if len(item.text) == len(item.specifier) else None
             text = f"arch {match[0]} of {item.name}"
-            self.parts.append(
-                RequestedPart(
-                    component=ARCH,
-                    asks=(Ask(component=ARCH, selector=name, text=text, option=ARCH),),
-                    text=text,
-                    item=item.replace(text=span) if span else item,
-                    version=span,
+            own = item.replace(text=span) if span else item
+            for arch in archs:
+                ask = Ask(component=ARCH, selector=arch, text=text, option=ARCH)
+                self.parts.append(
+                    RequestedPart(component=ARCH, asks=(ask,), text=text, item=own, version=span)
                 )
-            )
 
     def platform(self, item: Item) -> None:
         """The machine of a platform such as `linux/arm64`."""
@@ -432,26 +505,50 @@ def _tightest(names: Names, parts: Sequence[RequestedPart]) -> list[RequestedPar
     return [part for at, part in enumerate(parts) if not implied(at)]
 
 
+def _archs(patterns: Mapping[str, Sequence[str]], word: str) -> list[str]:
+    """The archs that a word of a variable names."""
+    for pattern, archs in patterns.items():
+        match = re.fullmatch(pattern, word)
+        if match:
+            return [arch.format(*match.groups()) for arch in archs]
+    return []
+
+
 def _series(specifier: str) -> str:
     """A version of Python as its series, which is all that matters to packages: `==3.10.4` is `==3.10`."""
     return re.sub(r"==(\d+\.\d+)(?:\.\d+)+(?![\d.*])", r"==\1", specifier).replace(".*", "")
 
 
-def _line(install: Sequence[str], channel: str, address: str) -> str:
+def builds_at(install: Sequence[str], channel: str, address: str) -> str:
     """A selector of the builds of a channel that an address leads to, empty where it leads to none."""
+    match = match_address(install, address)
+    line = match.groupdict().get("line") if match else ""
+    if not match:
+        return ""
+    return f"*+{line}@{channel}/*" if line else f"*@{channel}/*"
+
+
+def match_address(install: Sequence[str], address: str) -> re.Match[str] | None:
+    """The match of the address of a channel, with its `line`, such as cu128, where it has one."""
     for word in install:
         if "://" in word:
             pattern = re.escape(word.rstrip("/")).replace(re.escape("{line}"), r"(?P<line>[\w.]+)")
             match = re.fullmatch(pattern, address.rstrip("/"))
             if match:
-                line = match.groupdict().get("line")
-                return f"*+{line}@{channel}/*" if line else f"*@{channel}/*"
-    return ""
+                return match
+    return None
 
 
-def targets(index: Index, parts: RequestedParts) -> list[str]:
+def targets(index: Index, parts: RequestedParts, machine: Sequence[str] = ()) -> list[str]:
     """The targets that an environment may be for, the likeliest first: of one that is said, no other."""
     heads = index.header["targets"]
+    devices = [part for part in parts.parts if part.component == DEVICE]
+    if devices and not machine:
+        products = [(part.asks[0].selector, part.text) for part in devices]
+        machine = device_targets(index, [device for device, _ in products], products)
+    known = [name for name in machine if parts.machine in ("", heads[name]["context"]["machine"])]
+    if known:
+        return known
     rocm = any(_of_rocm(index, part) for part in parts.parts)
     fitting = [
         name
@@ -464,7 +561,7 @@ def targets(index: Index, parts: RequestedParts) -> list[str]:
 
 def _of_rocm(index: Index, part: RequestedPart) -> bool:
     if part.item.kind == VARIABLE:
-        return called.variables()[part.item.name]["of"] == "rocm"
+        return str(called.variables()[part.item.name]["of"]) == "rocm"
     for ask in part.asks:
         name = index.header["components"][ask.component]["variant_of"]
         if name and "rocm" in ask.selector and "cu" not in ask.selector.replace("rocm", ""):

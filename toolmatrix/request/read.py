@@ -177,7 +177,7 @@ def read(
     named = {ask.component for ask in asks}
     # Each default rests on those before: a device has an accelerator, which has a target; a wheel, what it computes on.
     archs, devices, products = _codegen(names, fields)
-    codegen = _codegen_accelerator(names, archs, devices) if archs or devices else ""
+    codegen = codegen_accelerator(names, archs, devices) if archs or devices else ""
     computes = codegen or fields.accelerator.removeprefix("none")
     targets = tuple(dict.fromkeys(fields.target)) or (
         _target(asks, names, computes, devices, products),
@@ -405,13 +405,15 @@ def _target(
     shared = {computes} if computes else set.intersection(*wanted) if wanted else set()
     fitting = [name for name, head in targets.items() if head["accelerator"] in shared]
     order = [*fitting, *targets]
-    machines = _machines(names, devices, products) if devices else -1
+    machines = device_machines(names, devices, products) if devices else -1
     scale = names.scale("machine")
     suited = (name for name in order if machines & scale.bit(targets[name]["context"]["machine"]))
     return next(suited, order[0])
 
 
-def _machines(names: Names, devices: Sequence[str], products: Sequence[tuple[str, str]]) -> int:
+def device_machines(
+    names: Names, devices: Sequence[str], products: Sequence[tuple[str, str]]
+) -> int:
     """The machines that can have all of some devices, as a mask: a board with a CPU is one kind of machine."""
     machines = -1
     for device in devices:
@@ -462,7 +464,7 @@ def _accelerators(ask: Ask, names: Names) -> set[str]:
     return {*scale.named(union(binding.allowed for binding in bindings))} - {"none"}
 
 
-def _codegen_accelerator(names: Names, archs: Sequence[str], devices: Sequence[str]) -> str:
+def codegen_accelerator(names: Names, archs: Sequence[str], devices: Sequence[str]) -> str:
     """The accelerator of codegen archs and devices, as the toolkit has it that makes their code; empty if not one."""
     mask = union(map(names.scale("arch").bit, archs))
     for device in devices:

@@ -1,0 +1,72 @@
+"""Parsers are linear: of adversarial text four times as long they take at most five times the processor time."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from toolmatrix import toml
+from toolmatrix.compilation import parse_log
+from toolmatrix.compilation.cost import read_times
+from toolmatrix.errors import ConfigError, ToolmatrixError
+from toolmatrix.factbase import yamlfile
+from toolmatrix.inspection import subjects
+from toolmatrix.lines import without_colours
+from toolmatrix.lockfile import lock_file
+from toolmatrix.manifests import pastes, read
+from toolmatrix.manifests.files import Files
+from toolmatrix.manifests.model import FileText
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TIMES, MOST = 4, 5
+# Seconds that are too few to compare.
+_NOISE = 0.05
+
+PARSERS: dict[str, Callable[[str], Any]] = {
+    "settings": lambda text: toml.parse(text, "a", ConfigError, "a"),
+    "a lock": lambda text: lock_file.parse(text.encode(), "a"),
+    "facts": lambda text: yamlfile.parse(text.encode(), "a"),
+    "subjects": lambda text: subjects.read_subjects("a", text.encode),
+    "a manifest of subjects": lambda text: subjects.read_subjects("a.yaml", text.encode),
+    "a dry run": lambda text: parse_log(text.split("\n")),
+    "times": lambda text: read_times(text.splitlines(), "a"),
+    "colours": without_colours,
+    "a paste": lambda text: pastes.read(FileText("a", text), Files()),
+    "the kind of a file": lambda text: read.manifest(FileText("a", text)),
+}
+SHAPES = (
+    *("[", "[a]\n", "a = [\n", "{a: ", "- ", "a: 1\n", '"', "'", "\\", "#", "# a\n", "a.", "1", "x"),
+    *("\x1b[", "\x1b]0;", "$(", "#$ a ", "#$ a\n", ", ", '"""\n', "a\\\n", "&a ", "*a ", "<<: ", "image: a\n"),
+    *("GPU 0: ", "| ", "a  1\n", "pip list\n", "[pip3] a==1\n", "Name: a\n", "<b ", "> ", "--- ", "a, ", "a - "),
+)  # fmt: skip
+
+
+def spent(parser: Callable[[str], Any], text: str) -> float:
+    """Seconds of processor time, the least of two."""
+    seconds = []
+    for _ in range(2):
+        began = time.process_time()
+        with suppress(ToolmatrixError):
+            parser(text)
+        seconds.append(time.process_time() - began)
+    return min(seconds)
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_a_parser_is_linear(name: str) -> None:
+    parser = PARSERS[name]
+    grown = {}
+    for shape in SHAPES:
+        text = shape * (20_000 // len(shape))
+        first, then = spent(parser, text), spent(parser, text * TIMES)
+        if then > MOST * max(first, _NOISE / MOST):
+            # Once more, as another process may have taken the caches.
+            first, then = spent(parser, text), spent(parser, text * TIMES)
+        if then > MOST * max(first, _NOISE / MOST):
+            grown[shape] = round(then / first, 1)
+    assert grown == {}
