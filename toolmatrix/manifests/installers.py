@@ -338,6 +338,7 @@ _SAME = {
     "--constraint": "-c",
     "--overrides": "--override",
     "--no-binary-package": "--no-binary",
+    "--no-dependencies": "--no-deps",
 }
 # The options that name a file, and what the lines of it are besides requirements.
 _FILES: Mapping[str, Mapping[str, bool]] = {

@@ -89,7 +89,7 @@ class FileText:
         return self._visited <= _MOST_VISITED
 
 
-class Statement(FileText):
+class Phrase(FileText):
     """A text that is no file, such as what an option says: its place is its path alone."""
 
     def line_column(self, offset: int) -> tuple[int, int]:  # noqa: ARG002 - as of a file

@@ -14,7 +14,7 @@ from toolmatrix.manifests.model import (
     Item,
     ManifestEnvironment,
     ProjectManifest,
-    Statement,
+    Phrase,
 )
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ _FOLDER = re.compile(r"lib/python(\d+\.\d+)/site-packages/")
 
 def manifest_of(inventory: Inventory) -> ProjectManifest:
     """The manifest of an inventory; each item is at the place where its version was seen."""
-    subject = Statement(inventory.subject, "")
+    subject = Phrase(inventory.subject, "")
     environment = ManifestEnvironment(name="", items=tuple(_items(inventory)))
     return ProjectManifest(
         kind=INVENTORY, environments=(environment,), unread=(), sources=(subject,)
@@ -78,7 +78,7 @@ def _counting(sightings: Sequence[Seen]) -> Seen | None:
 def _item(kind: str, name: str, sighting: Seen) -> Item:
     kind = PYTHON if name == "python" else kind
     before = {PYTHON: "python ", MACHINE: ""}.get(kind, f"{name}==")
-    text = Statement(sighting.where, before + sighting.version).whole()
+    text = Phrase(sighting.where, before + sighting.version).whole()
     return Item(
         kind=kind,
         name=name,
