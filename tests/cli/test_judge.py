@@ -283,3 +283,44 @@ def test_what_several_files_have_in_them_is_reported_and_mended_once(real: Cli, 
     assert text.endswith("4 files: 4 refused\n")
     assert real("judge", ".", "--format", "patch").out.count("+++ ") == 1
     assert real("judge", ".", "--format", "github").out.count("::error") == 1
+
+
+def environment(folder: Path, **packages: str) -> Path:
+    """A virtual environment with the records of packages."""
+    for name, version in packages.items():
+        place = folder / "lib/python3.12/site-packages"
+        record = place / f"{name}-{version}.dist-info"
+        record.mkdir(parents=True)
+        (record / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        )
+        (place / name).mkdir()
+        (place / name / "__init__.py").write_text("")
+        (record / "RECORD").write_text(f"{name}/__init__.py,,\n")
+    return folder
+
+
+def test_an_environment_is_judged_by_what_is_installed(real: Cli, here: Path) -> None:
+    environment(here / "env", torch="2.6.0+cu124", torchvision="0.20.1")
+    run = real("judge", "venv:env", "--json")
+    assert run.code == 1
+    (file,) = run.json()["files"]
+    (finding,) = file["findings"]
+    assert (file["kind"], finding["text"]) == (
+        "inventory",
+        "torch==2.6.0+cu124 and torchvision==0.20.1 conflict",
+    )
+    places = [entry["where"]["path"].rpartition("/site-packages/")[2] for entry in finding["asked"]]
+    assert places == [
+        "torch-2.6.0+cu124.dist-info/METADATA",
+        "torchvision-0.20.1.dist-info/METADATA",
+    ]
+    # No file is changed: commands install what fits.
+    assert (file["edit"]["patch"], file["edit"]["files"]) == ("", [])
+    assert file["edit"]["commands"] == ["pip install torchvision==0.21.0"]
+
+
+def test_an_environment_is_judged_for_a_device(real: Cli, here: Path) -> None:
+    environment(here / "env", torch="2.6.0+cu124")
+    codes = [real("judge", "venv:env", "--device", name).code for name in ("A100", "RTX 5090")]
+    assert codes == [0, 1]

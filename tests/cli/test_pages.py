@@ -231,7 +231,7 @@ def test_completion_is_a_valid_script(cli: Cli, tmp_path: Path, shell: str) -> N
         (["resolve", "--from", ""], "source wheel"),
         (["render", "--format", "conda"], "conda"),
         (["--format", "js"], "json jsonl"),
-        (["rule", "TM10"], "TM101 TM102 TM103 TM104 TM105 TM106 TM107 TM108"),
+        (["rule", "TM10"], "TM101 TM102 TM103 TM104 TM105 TM106 TM107 TM108 TM109"),
         (["completion", ""], "bash zsh fish"),
     ],
 )

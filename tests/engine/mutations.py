@@ -82,7 +82,7 @@ class Mutation(NamedTuple):
 MUTATIONS = {
     "python": Mutation(
         "RUN cd /opt/venv/bin && ln -sf /usr/bin/python3.9 python3 && ln -sf python3 python",
-        ("FAIL TM401 python",),
+        ("FAIL TM401 python", "FAIL TM420 numpy"),
     ),
     "numpy": Mutation("RUN python -m pip install numpy==1.26.4", ("FAIL TM401 numpy",)),
     "gcc": Mutation("RUN ln -sf /usr/bin/gcc-11 /usr/local/bin/gcc", ("FAIL TM401 gcc",)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import zipfile
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,17 @@ if TYPE_CHECKING:
 
     Files = Mapping[str, bytes | tarfile.TarInfo]
 
+
+def packed(name: str, data: bytes) -> bytes:
+    """A zip archive of one file."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(name, data)
+    return stream.getvalue()
+
+
+HOME = images.special(b"5")
+HOME.uid = HOME.gid = 1000
 STATUS = b"Package: libc6\nStatus: install ok installed\nVersion: 2.36-9\n\n"
 ZOO: dict[str, bytes | tarfile.TarInfo] = {
     "etc/os-release": b"ID=debian\nVERSION_ID=12\n",
@@ -46,6 +58,10 @@ ZOO: dict[str, bytes | tarfile.TarInfo] = {
     "usr/bin/pip": b"#!/build/venv/bin/python\xff\nimport pip\n",
     "usr/bin/c99": hard_link("usr/bin/gcc"),
     "usr/lib/x": images.special(b"5"),
+    "home/app": HOME,
+    "opt/a.egg": packed("a/__init__.py", b"__version__ = '1.0'\n"),
+    "opt/start": b"#!/bin/sh\n. /opt/venv/bin/activate\n",
+    "opt/site-packages/numpy/version.py": b'version = "1.2.3"\n',
     "opt/lib/liba.so": elf(
         soname="liba.so.1",
         needed=["libb.so.2", "libc.so.6"],

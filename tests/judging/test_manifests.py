@@ -115,6 +115,14 @@ def container(*lines: str) -> str:
             ),
             [],
         ),
+        (
+            container(
+                "FROM python:3.10",
+                "RUN pip install torch==2.1.0",
+                "RUN pip uninstall -y torch && pip install triton==3.2.0",
+            ),
+            [],
+        ),
         # No wheel is no refusal where a source distribution may be built.
         (
             container("FROM python:3.12", "RUN pip install numpy==1.19.5"),
@@ -136,8 +144,9 @@ def container(*lines: str) -> str:
             ["TM107 + numpy==1.17.5 + python 3.10"],
         ),
         (container("FROM a", "RUN conda install onnx=1.12.0 protobuf=3.20.3"), []),
-        # Releases before those that the matrix knows are not none.
+        # Releases before those that the matrix knows are not none, neither are those that something else requires.
         (container("FROM python:3.7", "RUN pip install jax"), []),
+        (container("FROM python:3.9", "RUN pip install flax==0.6.8 jaxlib==0.4.13"), []),
         # An index that nobody read may have what no other one has.
         (
             container(
@@ -286,7 +295,7 @@ ON_MACHINES: list[tuple[str, str, dict[str, Any], str, list[str], str]] = [
         container("torch==2.1.0", "torchvision==0.16.0", "transformers==4.40.0"),
         RTX_5090,
         "no",
-        ["TM106 + RTX 5090 + torch==2.1.0"],
+        ["TM106 + RTX 5090 + torch==2.1.0", "TM112 + torch==2.1.0 + torchvision==0.16.0"],
         "torch==2.8.0\ntorchvision==0.23.0",
     ),
     ("requirements.txt", container("torch==2.8.0"), RTX_5090, "yes", [], ""),

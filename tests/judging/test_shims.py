@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     Files = dict[str, bytes | tarfile.TarInfo]
 
-SITE = "usr/local/lib/python3.11/site-packages"
+SITES = {"usr/bin": "dist-packages", "usr/local/bin": "site-packages"}
+"""What Debian's Python and its maker's call the directory of packages."""
 HIP = b"HIP_VERSION_MAJOR=5\nHIP_VERSION_MINOR=7\nHIP_VERSION_PATCH=1\n"
 RECORDS = ("cat", "sh", "dpkg-query", "rpm")
 """Programs that print what stands in a file, which reading reads itself."""
@@ -53,6 +54,7 @@ def index(cache: str) -> Index:
 def whole(packages_of_python: Iterable[str], place: str = "usr/bin") -> Files:
     """An image that holds every program that is probed, in this directory, and what else tells their versions."""
     prefix = place.rpartition("/")[0]
+    site = f"usr/local/lib/python3.11/{SITES[place]}"
     packages = {"gcc-12": "12.2.0-14", "gcc": "4:12.2.0-3", "python3": "3.11.2-1", "bazel": "6.4.0"}
     status = (f"Package: {name}\nVersion: {held}\n\n" for name, held in packages.items())
     return {
@@ -79,7 +81,7 @@ def whole(packages_of_python: Iterable[str], place: str = "usr/bin") -> Files:
         "opt/rocm-5.7.1/bin/hipcc": b"#!/usr/bin/perl\n",
         "opt/rocm-5.7.1/share/hip/version": HIP,
         **{
-            f"{SITE}/{name}-1.2.3.dist-info/METADATA": dist(name, "1.2.3")
+            f"{site}/{name}-1.2.3.dist-info/METADATA": dist(name, "1.2.3")
             for name in packages_of_python
         },
         # What scripts are run by.

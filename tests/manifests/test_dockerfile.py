@@ -212,3 +212,24 @@ def test_any_text_is_read_and_every_place_lies_in_it(text: str) -> None:
         if item.text.span:
             start, end = item.text.span
             assert found.sources[0].text[start:end] == item.text.text
+
+
+@pytest.mark.parametrize(
+    ("command", "upgrade"),
+    [
+        ("pip install torch", ""),
+        ("pip install -U torch", "named"),
+        ("pip install -qU torch", "named"),
+        ("pip install --upgrade torch", "named"),
+        ("pip install --upgrade --upgrade-strategy eager torch", "all"),
+        ("pip install --upgrade-strategy only-if-needed --upgrade torch", "named"),
+        ("pip install --force-reinstall torch", "all"),
+        ("pip install -I torch", "all"),
+        ("uv pip install -U torch", "all"),
+        ("uv pip install --reinstall torch", "all"),
+        ("pip install -i https://example.org/U torch", ""),
+    ],
+)
+def test_what_a_command_upgrades(command: str, upgrade: str) -> None:
+    (item,) = asked(f"FROM scratch\nRUN {command}\n").environments[0].items
+    assert item.upgrade == upgrade

@@ -454,7 +454,7 @@ LOCKS = {
             "linux-aarch64": ["linux/arm64 20", "numpy==1.26 20"],
         },
     ),
-    "explicit.txt": (EXPLICIT, {"": ["python==3.8.5 3", "pytorch==1.7.1 4"]}),
+    "conda-linux-64.lock": (EXPLICIT, {"": ["python==3.8.5 3", "pytorch==1.7.1 4"]}),
 }  # fmt: skip
 
 

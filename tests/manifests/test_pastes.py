@@ -64,7 +64,7 @@ def test_a_decoy_is_no_paste(name: str) -> None:
     text = (HERE / "decoys" / name).read_text()
     assert not pastes.SIGNATURE.search(text)
     with pytest.raises(ManifestError, match="unknown kind of file"):
-        pasted(text, name)
+        pasted(text, "decoy")
 
 
 SMI = """\

@@ -301,3 +301,10 @@ def test_which_files_of_a_folder_are_read(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).touch()
     assert [one.removeprefix(f"{tmp_path}/") for one in read.below(str(tmp_path))] == wanted
+
+
+@pytest.mark.parametrize("option", ["--no-deps", "--no-dependencies"])
+def test_requirements_are_ignored_by_either_name_of_the_option(option: str, tmp_path: Path) -> None:
+    text = f"pip install xformers==0.0.23 {option}\n"
+    manifest = read_in(tmp_path, "install.sh", {"install.sh": text})
+    assert [item.bare for item in manifest.environments[0].items] == [True]

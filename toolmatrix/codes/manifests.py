@@ -79,6 +79,69 @@ class NoSuchRelease(ManifestFinding):
         )
 
 
+class Replaced(ManifestFinding):
+    """A package that a later command replaces, and what it leaves behind; `pins` prevent it, `kept` is the old one.
+
+    `takes` is the newest release that requires it, if no line names that; `instead` is the nearest to ask for.
+    """
+
+    code = "TM109"
+    line: str
+    takes: str
+    old: str
+    old_line: str
+    new: str
+    left: tuple[str, ...]
+    pins: tuple[str, ...]
+    kept: str
+    instead: str
+    today: str
+
+    def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
+        takes = f"takes {self.takes} today ({self.today}) and " if self.takes else ""
+        where = f" of {self.old_line}" if self.old_line != self.line else ""
+        behind = f", and leaves {listing(self.left)} behind" if self.left else ""
+        package = f"{self.component} {self.old}{where}"
+        return f"{self.line} {takes}replaces the {package} with {self.new}{behind}"
+
+    @property
+    def reason(self) -> str:
+        """Where no fact requires it, the line itself does."""
+        return f"{short(self.asked[0])} takes {self.new} today ({self.today})"
+
+    def help(self) -> str:
+        """What keeps the package that was there."""
+        if self.pins:
+            kept = f", or install with a constraints file that has {self.kept}" if self.kept else ""
+            return f"pin {listing(self.pins)}{kept}"
+        if self.old.partition(" ")[0] == self.new.partition(" ")[0]:
+            return f"name the index of {self.old_line} in {self.line} as well"
+        if self.kept:
+            return f"ask for {self.component}=={self.instead} in {self.old_line}"
+        return f"begin with an image that has {self.component} {self.instead}"
+
+
+class NewestUnfit(ManifestFinding):
+    """A package whose newest release, which pip takes today, does not go with the rest; `pins` prevent it."""
+
+    code = "TM112"
+    new: str
+    others: tuple[str, ...]
+    line: str
+    pins: tuple[str, ...]
+    today: str
+
+    def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
+        return (
+            f"{self.line} takes {self.component} {self.new} today ({self.today}), "
+            f"which does not go with {listing(self.others)}"
+        )
+
+    def help(self) -> str:
+        """What prevents it."""
+        return f"add {listing(self.pins)}" if self.pins else ""
+
+
 class ForProcessorAlone(ManifestFinding):
     """A package whose builds run on the processor alone, beside a device that is named."""
 

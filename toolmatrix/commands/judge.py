@@ -14,6 +14,7 @@ from toolmatrix.command import PRINTED, command
 from toolmatrix.documents import Annotated, Count, FilePlace, MatrixHead, NonEmpty, Pair, TypedDict
 from toolmatrix.errors import ErrorEntry, ManifestError, NothingMatched
 from toolmatrix.factbase.index import Index
+from toolmatrix.inspection import subjects
 from toolmatrix.judging import edits
 from toolmatrix.judging import manifests as judging
 from toolmatrix.manifests import files, read
@@ -22,6 +23,7 @@ from toolmatrix.report import claims, findings, terminal
 from toolmatrix.report.annotations import Annotation, commands, sarif
 from toolmatrix.report.answer import head
 from toolmatrix.report.terminal import Terminal, printable
+from toolmatrix.request.inventories import manifest_of
 from toolmatrix.request.judgement import (
     FINE,
     REFUSED,
@@ -100,7 +102,7 @@ def judge(
 def _files(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
     """The path of each file, and the folder that it was named by; empty where it was named by itself."""
     for path in paths:
-        if not os.path.isdir(path):
+        if not os.path.isdir(path) or subjects.is_named(path, subjects.SCHEMES):
             yield path, ""
             continue
         below = [*read.below(path)]
@@ -117,12 +119,14 @@ def _judge_file(
     index: Index, path: str, folder: str, machine: TargetMachine, *, edit: bool
 ) -> JudgedFile:
     try:
-        if path == "-":
+        if subjects.is_named(path, subjects.SCHEMES):
+            manifest = manifest_of(subjects.observe(path, directory=caller().path("")))
+        elif path == "-":
             text = files.decode(caller().piped("a file", files.LARGEST + 1), read.STDIN)
             path = read.STDIN
+            manifest = read.manifest(text)
         else:
-            text = files.read_file(path, folder or files.root_of(path))
-        manifest = read.manifest(text)
+            manifest = read.manifest(files.read_file(path, folder or files.root_of(path)))
     except ManifestError as error:
         # Go on with the other files of a folder: it may contain templates.
         if not folder:
@@ -494,7 +498,7 @@ def _key(finding: ManifestFinding) -> tuple[object, ...]:
         (os.path.normpath(position.path), position.line, position.column)
         for position in finding.positions
     )
-    return (finding.code, finding.asked, *positions)
+    return (finding.code, finding.component, finding.asked, *positions)
 
 
 def _row(index: Index, pair: JudgedPair, notes: claims.Notes) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -52,12 +52,22 @@ LEFT_OUT = "left out"
 
 
 class Entry:
-    """A file, directory or link. `content` is what is kept of a file: its bytes, or what a reader made of them."""
+    """A file, directory or link. `content` is what is kept of a file: its bytes, or what a reader made of them.
 
-    __slots__ = ("content", "kind", "layer", "link", "mode", "size")
+    `owner` are its user and group, where its mode keeps others out.
+    """
+
+    __slots__ = ("content", "kind", "layer", "link", "mode", "owner", "size")
 
     def __init__(
-        self, kind: str, *, size: int = 0, mode: int = 0, link: str = "", content: object = None
+        self,
+        kind: str,
+        *,
+        size: int = 0,
+        mode: int = 0,
+        link: str = "",
+        content: object = None,
+        owner: tuple[int, int] = (0, 0),
     ) -> None:
         self.kind = kind
         self.size = size
@@ -65,6 +75,20 @@ class Entry:
         self.link = link
         self.content = content
         self.layer = ""
+        self.owner = (0, 0) if self._is_open else owner
+
+    @property
+    def _is_open(self) -> bool:
+        return bool(self.mode & (0o001 if self.kind == DIRECTORY else 0o004))
+
+    def admits(self, user: int, groups: Collection[int]) -> bool:
+        """Check whether a user may enter the directory, or read the file."""
+        # A directory that a layer only implies has no mode.
+        if user == 0 or not self.mode or self._is_open:
+            return True
+        bit = 0o1 if self.kind == DIRECTORY else 0o4
+        mine = 6 if user == self.owner[0] else 3 if self.owner[1] in groups else 0
+        return bool(self.mode & bit << mine)
 
     @property
     def is_program(self) -> bool:
@@ -166,7 +190,7 @@ def damaged(budget: Budget, error: Exception) -> Exception:
 
 def _entry(path: str, member: Member, budget: Budget, look: Look) -> Entry | None:
     if member.is_folder:
-        return Entry(DIRECTORY, mode=member.mode)
+        return Entry(DIRECTORY, mode=member.mode, owner=member.owner)
     if member.is_link:
         return Entry(LINK, link=member.link)
     if member.is_hard_link:
@@ -175,7 +199,7 @@ def _entry(path: str, member: Member, budget: Budget, look: Look) -> Entry | Non
     if member.contents is None:
         return None
     content = look(path, member.size, member.contents)
-    return Entry(FILE, size=member.size, mode=member.mode, content=content)
+    return Entry(FILE, size=member.size, mode=member.mode, content=content, owner=member.owner)
 
 
 def _finish(file: streams.Forward, packed: Hashed, budget: Budget) -> None:

@@ -369,8 +369,9 @@ def _below(root: str, names: list[str], look: Look, budget: Budget) -> Iterator[
 
 def _entry(path: str, full: str, status: os.stat_result, look: Look) -> Entry | None:
     mode = status.st_mode
+    owner = status.st_uid, status.st_gid
     if stat.S_ISDIR(mode):
-        return Entry(DIRECTORY, mode=mode)
+        return Entry(DIRECTORY, mode=mode, owner=owner)
     if stat.S_ISLNK(mode):
         return Entry(LINK, link=os.readlink(full))
     if not stat.S_ISREG(mode):
@@ -378,7 +379,7 @@ def _entry(path: str, full: str, status: os.stat_result, look: Look) -> Entry | 
     # Meanwhile the file may have become a link out of the root, or a pipe without a writer.
     with open(os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
         content = look(path, status.st_size, stream)
-    return Entry(FILE, size=status.st_size, mode=mode & 0o7777, content=content)
+    return Entry(FILE, size=status.st_size, mode=mode & 0o7777, content=content, owner=owner)
 
 
 def opened(path: str, what: str, budget: Budget, help: str = "") -> IO[bytes]:

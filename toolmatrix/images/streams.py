@@ -451,8 +451,8 @@ _MAGIC = b"ustar"
 _NUMBER = rb"(?:[0-7]{7}[ \0]|[0-7]{6} \0)"
 _LARGE = rb"[0-7]{11}[ \0]"
 _PLAIN = re.compile(
-    rb"[^\0].{99}(%b)%b{2}(%b)%b([0-7]{6})(?:\0 | \0|\0\0)([01250\0])(.{100})ustar(?:\x0000|  \0)"
-    rb".{64}(?:\0{8}|%b){2}(.{155}).{12}" % (_NUMBER, _NUMBER, _LARGE, _LARGE, _NUMBER),
+    rb"[^\0].{99}(%b)(%b)(%b)(%b)%b([0-7]{6})(?:\0 | \0|\0\0)([01250\0])(.{100})ustar(?:\x0000|  \0)"
+    rb".{64}(?:\0{8}|%b){2}(.{155}).{12}" % (_NUMBER, _NUMBER, _NUMBER, _LARGE, _LARGE, _NUMBER),
     re.DOTALL,
 )
 # The position of the checksum, which counts as blanks in it.
@@ -463,7 +463,7 @@ _FOLDER, _LINK, _HARD_LINK = tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE
 
 
 class Member(NamedTuple):
-    """One entry: its name as stored, its type as in `tarfile`, and the contents of a file."""
+    """One entry: its name as stored, its type as in `tarfile`, the contents of a file, and its user and group."""
 
     name: str
     type: bytes
@@ -471,6 +471,7 @@ class Member(NamedTuple):
     mode: int
     link: str
     contents: Readable | None
+    owner: tuple[int, int]
 
     @property
     def plain(self) -> bool:
@@ -545,7 +546,7 @@ def _plain(block: bytes, file: Forward) -> Member | None:
     match = _PLAIN.fullmatch(block)
     if match is None:
         return None
-    mode, size, checksum, type, link, prefix = match.groups()
+    mode, user, group, size, checksum, type, link, prefix = match.groups()
     if _total(block) - _total(block[_SUM]) + _BLANKS != int(checksum, 8):
         return None
     # GNU tar may store times in these fields.
@@ -561,7 +562,8 @@ def _plain(block: bytes, file: Forward) -> Member | None:
     is_file = type in tarfile.REGULAR_TYPES
     length = int(size[:11], 8) if is_file else 0
     contents = _Contents(file, length) if is_file else None
-    return Member(name, type, length, int(mode[:7], 8), _text(link), contents)
+    owner = int(user[:7], 8), int(group[:7], 8)
+    return Member(name, type, length, int(mode[:7], 8), _text(link), contents, owner)
 
 
 # The sum of the bytes of a block: the lower half of Adler-32 (RFC 1950) is that modulo a prime, which half a block
@@ -608,7 +610,8 @@ def _of_tarfile(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Member:
         # Without the buffer of tarfile, which would copy once more.
         contents = opened.raw
     type = tarfile.REGTYPE if contents is not None else member.type
-    return Member(member.name, type, member.size, member.mode, member.linkname, contents)
+    owner = member.uid, member.gid
+    return Member(member.name, type, member.size, member.mode, member.linkname, contents, owner)
 
 
 def _go_on(file: Forward, end: int) -> None:

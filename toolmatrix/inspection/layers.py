@@ -23,6 +23,7 @@ from toolmatrix.inspection.elf import Elf
 from toolmatrix.inspection.model import FORMS, text, texts
 from toolmatrix.inspection.rpm import Database
 from toolmatrix.inspection.scripts import Script
+from toolmatrix.inspection.stated import ModuleArchive, Stated
 from toolmatrix.value import Value
 
 LAYER, BLOB, IMAGE, ANSWER = (
@@ -35,7 +36,13 @@ _LINKS = {"l": LINK, "h": HARD_LINK}
 _ODD = (LookupError, TypeError, ValueError, AttributeError)
 _COUNTS = ("count", "size", "held")
 # The kinds of content of files besides bytes, by their names in documents.
-_CONTENT_KINDS: dict[str, type[Value]] = {"elf": Elf, "rpm": Database, "script": Script}
+_CONTENT_KINDS: dict[str, type[Value]] = {
+    "elf": Elf,
+    "rpm": Database,
+    "script": Script,
+    "stated": Stated,
+    "archive": ModuleArchive,
+}
 
 
 class KeptDocument(TypedDict):
@@ -182,7 +189,7 @@ def _entry(path: str, entry: Entry) -> list[Any]:
     if kind in _LINKS:
         return [path, kind, entry.link]
     if kind == "d":
-        return [path, kind, entry.mode]
+        return [path, kind, entry.mode, *_owner(entry)]
     content = entry.content
     more: list[Any] = []
     if isinstance(content, bytes):
@@ -193,7 +200,12 @@ def _entry(path: str, entry: Entry) -> list[Any]:
     elif content is not None:
         (name,) = (name for name, cls in _CONTENT_KINDS.items() if isinstance(content, cls))
         more = [{name: _plain(content)}]
-    return [path, kind, entry.mode, entry.size, *more]
+    owner = _owner(entry)
+    return [path, kind, entry.mode, entry.size, *(more or [None] * len(owner)), *owner]
+
+
+def _owner(entry: Entry) -> list[list[int]]:
+    return [list(entry.owner)] if any(entry.owner) else []
 
 
 def _plain(reading: Any) -> Any:
@@ -219,15 +231,15 @@ def _layer(diff_id: str, body: dict[str, Any]) -> Layer:
 
 
 def _parse(
-    path: str, kind: str, what: Any, size: int = 0, content: Any = None
+    path: str, kind: str, what: Any, size: Any = 0, content: Any = None, owner: Any = (0, 0)
 ) -> tuple[str, Entry]:
     if kind in _LINKS:
         return text(path), Entry(_LINKS[kind], link=text(what))
     if kind == "d":
-        return text(path), Entry(DIRECTORY, mode=_count(what))
+        return text(path), Entry(DIRECTORY, mode=_count(what), owner=_ids(size or owner))
     if kind != "f":
         raise ValueError(kind)
-    entry = Entry(FILE, mode=_count(what), size=_count(size))
+    entry = Entry(FILE, mode=_count(what), size=_count(size), owner=_ids(owner))
     if isinstance(content, str):
         entry.content = content.encode("latin-1")
     elif content is True:
@@ -252,6 +264,11 @@ def _pairs(value: object) -> tuple[tuple[str, str], ...]:
     if not isinstance(value, list):
         raise TypeError(value)
     return tuple(map(_pair, value))
+
+
+def _ids(value: Any) -> tuple[int, int]:
+    user, group = map(_count, value)
+    return user, group
 
 
 def _count(value: object) -> int:

@@ -15,7 +15,17 @@ from functools import cached_property
 from toolmatrix.images.limits import MOST_SEARCHED, Budget
 from toolmatrix.images.names import processor
 from toolmatrix.inspection.dynamic import Dynamic
-from toolmatrix.inspection.model import BY_VARIABLE, DRIVER, OLDER, UNREACHED, FilePattern, Soname
+from toolmatrix.inspection.model import (
+    BY_VARIABLE,
+    DRIVER,
+    OLDER,
+    OTHER_SONAME,
+    OWN_DRIVER,
+    STUB,
+    UNREACHED,
+    FilePattern,
+    Soname,
+)
 from toolmatrix.inspection.record import Record, View
 from toolmatrix.value import Value
 
@@ -33,6 +43,10 @@ _FOLDER, _PATTERN, _FILE = "folder", "pattern", "file"
 _KERNEL = ("linux-vdso.so", "linux-gate.so")
 # Where CUDA keeps libraries of the driver to link with, not to run with.
 _STUBS = re.compile(r"(^|/)stubs/")
+# Libraries of the driver that applications load, by the names with and without a number, and directories of an image
+# in which they belong: for a driver older than the toolkit, and on Jetson.
+_DRIVER_NAMES = ("libcuda.so.1", "libcuda.so", "libnvidia-ml.so.1", "libnvidia-ml.so")
+_OF_IMAGE = re.compile(r"/(compat|tegra[^/]*)/")
 # The names of files that ldconfig lists.
 _CACHED = re.compile(r"(lib|ld-).*\.so.*")
 # A directory in any other with variants for newer processors, "Hardware capabilities" of ld.so(8).
@@ -59,6 +73,8 @@ def observe(view: View, record: Record) -> tuple[Soname, ...]:
             if not name.startswith(_KERNEL):
                 users.setdefault((name, search.find(name, path, dynamic)), []).append(path)
     _offered(record, search)
+    _driver(record, search)
+    _misnamed(record, search, users)
     _older(record, search)
     _by_variable(record, search, users)
     sonames: list[Soname] = []
@@ -77,6 +93,46 @@ def observe(view: View, record: Record) -> tuple[Soname, ...]:
             Soname(name=name, needed_by=tuple(paths[:_MOST_USERS]), found=library, others=others)
         )
     return tuple(sonames)
+
+
+def _driver(record: Record, search: LibrarySearch) -> None:
+    tree = search.view.tree
+    variable = search.path.expanded(search.path.variable, "")
+    for name in _DRIVER_NAMES:
+        for folder in (*variable, *search.path.configured):
+            path = f"{folder}/{name}"
+            real = tree.real(path) or ""
+            if real in search.files and (_STUBS.search(path) or _STUBS.search(real)):
+                record.feature(f"{STUB}:{name}", path, "loader", path)
+                break
+        library = search.find(name, "", Dynamic())
+        if library and not _OF_IMAGE.search(f"/{library}"):
+            record.feature(f"{OWN_DRIVER}:{name}", library, "loader", library)
+
+
+def _misnamed(
+    record: Record, search: LibrarySearch, users: Mapping[tuple[str, str], Sequence[str]]
+) -> None:
+    for (name, library), paths in sorted(users.items()):
+        soname = search.files[library].soname if library else ""
+        stem, so, number = name.rpartition("/")[2].partition(".so.")
+        other, _, other_number = soname.partition(".so.")
+        if so and other_number and stem == other and number != other_number:
+            record.feature(f"{OTHER_SONAME}:{name}", soname, f"needed by {paths[0]}", library)
+
+
+def loaded_libraries(view: View, sonames: Iterable[str], sites: Sequence[str]) -> dict[str, str]:
+    """The libraries that the loader takes for some names: by packages of Python, else by any program; by name."""
+    search = LibrarySearch(view, library_path(view))
+    libraries: dict[str, str] = {}
+    below = tuple(f"{site}/" for site in sites)
+    for name in sonames:
+        users = [path for path, dynamic in search.files.items() if name in dynamic.needed]
+        packaged = [path for path in users if path.startswith(below)] if below else []
+        by_package = {search.find(name, path, search.files[path]) for path in packaged} - {""}
+        plain = search.find(name, "", Dynamic())
+        libraries[name] = min(by_package) if by_package else plain
+    return libraries
 
 
 def _older(record: Record, search: LibrarySearch) -> None:

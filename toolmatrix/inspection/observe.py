@@ -121,13 +121,15 @@ def observe(
     packages.observe(view, record)
     toolkits.observe(view, record)
     defaults = programs.observe(view, record)
-    sites = python.sites(view, defaults.get("python"))
-    python.observe(view, record, sites)
+    paths = python.import_paths(view, record, defaults.get("python"))
+    python.observe_imports(view, record, paths)
+    sites = [view.tree.real(folder.path) for folder in paths[0].folders] if paths else []
     _architecture(view, record, sites)
     flags.observe(view, record)
     sonames = loader.observe(view, record)
     scripts.observe(view, record, defaults)
     toolkits.record_linked(record, sonames)
+    toolkits.record_taken(view, record, sonames, [site for site in sites if site])
     lock = view.contents.get(LOCK)
     if lock is not None:
         # The seal does not cover itself.
@@ -162,14 +164,14 @@ def _configuration(view: View, record: Record) -> None:
         record.feature(name, " ".join(map(str, values)), "configuration", key)
 
 
-def _architecture(view: View, record: Record, sites: Iterable[str]) -> None:
+def _architecture(view: View, record: Record, sites: Iterable[str | None]) -> None:
     image = view.image
     for platform, seen_by in ((image.indexed, "index"), (image.platform, "configuration")):
         record.feature("arch", "/".join(platform.split("/")[1:2]), seen_by, platform)
     counted = f"{len(view.own)} of {len(view.elves)} ELF files"
     record.feature("arch", view.machine, "elf", counted)
     folders = {*map(view.tree.real, (*view.path(), *loader.library_path(view).folders))}
-    below = tuple(f"{site}/" for site in sites)
+    below = tuple(f"{site}/" for site in sites if site)
     for path, elf in view.elves.items():
         if path in view.own or elf.machine in NO_PROCESSORS:
             continue

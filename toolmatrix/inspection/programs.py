@@ -14,7 +14,7 @@ from toolmatrix.inspection import packages, toolkits
 from toolmatrix.inspection.elf import Elf
 from toolmatrix.inspection.model import FilePattern
 from toolmatrix.inspection.packages import MANAGERS, upstream
-from toolmatrix.inspection.record import Record, View
+from toolmatrix.inspection.record import ACCOUNTS, Record, View
 from toolmatrix.value import Value
 
 PACKAGED = re.compile(r"(usr/)?(s?bin|lib\d*|libexec)/|opt/rocm")
@@ -25,7 +25,7 @@ _LLVM = re.compile(r"/llvm-?(\d+)/")
 _WANTED_BAZEL = "USE_BAZEL_VERSION"
 _BAZELVERSION = FilePattern(r"(?:.*/)?(\.bazelversion)", 64)
 READS = (
-    *(_BAZELVERSION, toolkits.HIP),
+    *(_BAZELVERSION, toolkits.HIP, ACCOUNTS),
     FilePattern(r".*/include/python[^/]+/patchlevel\.h", 64 << 10),
 )
 VERSION_TEXTS = tuple(
@@ -40,6 +40,9 @@ VERSION_TEXTS = tuple(
     )
 )
 """Names of programs and of their libraries, and the form of the version inside such a file."""
+# Variables that choose compilers, and what they may be; that of nvcc's host compiler may be a directory.
+_HOST_COMPILER = "NVCC_CCBIN"
+_COMPILERS = dict.fromkeys(("CC", "CXX", "CUDAHOSTCXX", _HOST_COMPILER), ("gcc", "clang"))
 _SCRIPT = "its version shows only when it is run"
 
 
@@ -143,6 +146,7 @@ def observe(view: View, record: Record) -> dict[str, Default]:
             is_other = default is None or path != default.real
             if is_other and re.fullmatch(r"(?:.*/)?s?bin/" + program.files, path):
                 _add(view, record, program, path, default=False)
+    _compilers(view, record)
     nvcc = defaults.get("nvcc")
     if nvcc is not None:
         # A toolkit shares the first two numbers of its compiler.
@@ -154,6 +158,25 @@ def observe(view: View, record: Record) -> dict[str, Default]:
             record.hide((program.component, *program.speaks_for), reason)
             defaults.pop(program.component, None)
     return defaults
+
+
+def _compilers(view: View, record: Record) -> None:
+    """Record the compilers that variables choose: what builds with them gets them as well."""
+    for variable in _COMPILERS:
+        words = view.env.get(variable, "").split()
+        path = words[0].strip("/") if words and words[0].startswith("/") else ""
+        path = path or (view.which(words[0]) if words else "")
+        if view.tree.names(path) and variable == _HOST_COMPILER:
+            # A directory is allowed there.
+            path = f"{path}/gcc"
+        real = view.tree.real(path) or ""
+        for program in _PROGRAMS:
+            tools = (program.files, *(pattern for _, pattern in program.tools))
+            if program.component in _COMPILERS[variable] and any(
+                _is_own(view, real, pattern) for pattern in tools
+            ):
+                version = _elf_version(view.elves.get(real), "")
+                record.component(program.component, version, f"Env {variable}", real, default=True)
 
 
 def _silent(view: View, program: Program, default: Default | None) -> str:
@@ -184,18 +207,16 @@ def _bazelisk(view: View, record: Record, defaults: dict[str, Default]) -> None:
     reported += [(text, match[1], match[0]) for match, text in view.files(_BAZELVERSION)]
     for text, seen_by, where in reported:
         version = upstream(text)
-        record.component("bazel", version, seen_by, where, default=fetches)
-        if bazel is not None and fetches and version:
+        # Sources of several projects may have such a file; the variable goes before them.
+        is_first = "bazel" not in defaults or not defaults["bazel"].version
+        record.component("bazel", version, seen_by, where, default=fetches and is_first)
+        if bazel is not None and fetches and version and is_first:
             defaults["bazel"] = bazel.replace(version=version)
 
 
 def _default(view: View, names: tuple[str, ...]) -> Default | None:
-    for path in (f"{folder}/{name}" for name in names for folder in view.path()):
-        entry = view.tree.entry(path)
-        # execvp(3) goes on to the next directory where a file may not be run, or a link leads nowhere.
-        if entry is not None and entry.is_program:
-            return Default(called=path, real=view.tree.real(path) or path)
-    return None
+    path = next(filter(None, map(view.which, names)), "")
+    return Default(called=path, real=view.tree.real(path) or path) if path else None
 
 
 def _add(view: View, record: Record, program: Program, path: str, *, default: bool = True) -> str:
@@ -203,6 +224,11 @@ def _add(view: View, record: Record, program: Program, path: str, *, default: bo
         record.component(program.component, version, seen_by, where, default=default)
         return version
     return ""
+
+
+def python_version(view: View, record: Record, path: str) -> str:
+    """The version of the Python at a path without links; empty where nothing shows it."""
+    return next((version for version, *_ in _versions(view, record, _PROGRAMS[0], path)), "")
 
 
 # Versions of a program with witness and place, the best first.

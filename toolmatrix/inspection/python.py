@@ -1,8 +1,7 @@
 """Python packages by their own records, which of several a bare `import` of the default interpreter gets, and builds.
 
-PyPA's "Recording installed projects" and "Core metadata"; the order of directories is that of the module `site`, and of
-Debian's changes to it (python3's README.Debian). CPython writes the variables of its Makefile into `_sysconfigdata*.py`
-(module `sysconfig`), NumPy its configuration into `numpy/__config__.py`; both are read as data, never run.
+PyPA's "Recording installed projects" and "Core metadata". CPython writes the variables of its Makefile into
+`_sysconfigdata*.py` (module `sysconfig`), NumPy its configuration into `numpy/__config__.py`; both are read as data.
 """
 
 from __future__ import annotations
@@ -10,25 +9,35 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
 
-from toolmatrix.inspection import packages
-from toolmatrix.inspection.model import GONE, FilePattern
+from toolmatrix.inspection import entry, imported, imports, packages, programs, stated
+from toolmatrix.inspection.imported import Dist, Imported
+from toolmatrix.inspection.imports import ImportPath
+from toolmatrix.inspection.model import (
+    GONE,
+    MODULE,
+    UNIMPORTED,
+    WHICH,
+    WHICH_PACKAGES,
+    FilePattern,
+)
 from toolmatrix.inspection.packages import upstream
 from toolmatrix.inspection.programs import Default
-from toolmatrix.inspection.record import Record, View
+from toolmatrix.inspection.record import ACCOUNTS, Record, View
 
 # Name and version stand in the first lines; a description may follow, of any length.
 _METADATA = FilePattern(
     r"(?P<site>.*)/[^/]+\.(?P<kind>dist-info/METADATA|egg-info(?:/PKG-INFO)?|egg/EGG-INFO/PKG-INFO)",
     4 << 10,
 )
-_VENV = FilePattern(r".*/pyvenv\.cfg", 64 << 10)
 _SYSCONFIG = FilePattern(r".*/python\d[^/]*/_sysconfigdata[^/]*\.py", 256 << 10)
 _NUMPY = FilePattern(r".*/numpy/__config__\.py", 64 << 10)
-READS = (_METADATA, packages.RECORD, _VENV, _SYSCONFIG, _NUMPY)
-RECORDS = ("dist-info", "egg-info")
+READS = (
+    *(_METADATA, packages.RECORD, _SYSCONFIG, _NUMPY, ACCOUNTS),
+    *(*imports.READS, *stated.READS, *imported.READS),
+)
+RECORDS = ("dist-info", "egg-info", MODULE)
 """The witnesses of Python packages, of which a user gets those that the default interpreter imports."""
 _FIELD = re.compile(r"^(Name|Version):\s*(\S+)\s*$", re.MULTILINE)
 
@@ -62,37 +71,57 @@ _OLDER = re.compile(
 )
 
 
-class _Dist(NamedTuple):
-    path: str
-    site: str
-    seen_by: str
-    # As PyPI compares it.
-    name: str
-    version: str
-
-
 def observe(view: View, record: Record, sites: Sequence[str]) -> None:
     """Record every package as a component, and toolkits that packages carry; `sites` in the order of imports."""
-    from packaging.utils import canonicalize_name
-
-    dists: list[_Dist] = []
-    for match, text in view.files(_METADATA):
-        fields = dict(_FIELD.findall(text))
-        seen_by = RECORDS[not match["kind"].startswith("dist-info")]
-        name, version = canonicalize_name(fields.get("Name", "")), fields.get("Version", "")
-        dists.append(_Dist(match[0], match["site"], seen_by, name, version))
+    dists = _dists(view)
     first: dict[str, str] = {}
     for site in sites:
         for dist in dists:
             if dist.site == site:
                 first.setdefault(dist.name, dist.path)
+    _record_dists(view, record, dists, first.values())
+
+
+def observe_imports(view: View, record: Record, paths: Sequence[ImportPath]) -> None:
+    """Record every package, of which those are defaults that the first of some interpreters imports."""
+    dists = _dists(view)
+    defaults: set[str] = set()
+    if paths:
+        packages_imported = Imported(view, record, paths, dists)
+        packages_imported.run()
+        defaults = packages_imported.defaults
+        imported.compare_others(view, record, paths, packages_imported.versions)
+    elif not {f"{WHICH}python", WHICH_PACKAGES} & {skip.what for skip in record.skipped}:
+        for dist in dists:
+            record.feature(
+                f"{UNIMPORTED}:{dist.name}", "the image starts no Python", dist.seen_by, dist.path
+            )
+    _record_dists(view, record, dists, defaults)
+
+
+def _dists(view: View) -> list[Dist]:
+    from packaging.utils import canonicalize_name
+
+    dists: list[Dist] = []
+    for match, text in view.files(_METADATA):
+        fields = dict(_FIELD.findall(text))
+        seen_by = RECORDS[not match["kind"].startswith("dist-info")]
+        written, version = fields.get("Name", ""), fields.get("Version", "")
+        name = canonicalize_name(written)
+        dists.append(Dist(match[0], match["site"], seen_by, name, version, written))
+    return dists
+
+
+def _record_dists(
+    view: View, record: Record, dists: Sequence[Dist], defaults: Collection[str]
+) -> None:
     for dist in dists:
-        _record_dist(view, record, dist, is_default=first.get(dist.name) == dist.path)
+        _record_dist(view, record, dist, is_default=dist.path in defaults)
     _builds(view, record)
 
 
-def _record_dist(view: View, record: Record, dist: _Dist, *, is_default: bool) -> None:
-    path, _, seen_by, name, version = dist
+def _record_dist(view: View, record: Record, dist: Dist, *, is_default: bool) -> None:
+    path, _, seen_by, name, version, _ = dist
     if not name or not version:
         record.skip(path, "it lacks a name or a version")
         return
@@ -141,32 +170,18 @@ def _variables(text: str) -> dict[str, object]:
     return variables if isinstance(variables, dict) else {}
 
 
-def sites(view: View, default: Default | None) -> list[str]:
-    """The directories that the default interpreter imports from, in its order; none without an interpreter."""
-    if default is None:
-        return []
-    series = ".".join(default.version.split(".")[:2])
-    prefix = _above(default.real)
-    home = _above(default.called)
-    settings = view.tree.text(f"{home}/pyvenv.cfg")
-    prefixes = [prefix, "usr/local"] if prefix == "usr" else [prefix]
-    if settings:
-        shared = re.search(r"^include-system-site-packages\s*=\s*true", settings, re.MULTILINE)
-        prefixes = [home, *(prefixes if shared else ())]
-    directories = view.folders("PYTHONPATH")
-    for folder in prefixes:
-        debian = [
-            f"{folder}/lib/python{series}/dist-packages",
-            f"{folder}/lib/python3/dist-packages",
-        ]
-        usual = [f"{folder}/{lib}/python{series}/site-packages" for lib in ("lib", "lib64")]
-        directories += [*usual, *debian]
-    # Debian's `site` looks in /usr/local before the packages of the distribution, whatever the order above.
-    if "usr/local" in prefixes:
-        directories.sort(key=lambda path: not path.startswith("usr/local/"))
-    reals = (view.tree.real(path) for path in directories)
-    return list(dict.fromkeys(path for path in reals if path is not None))
-
-
-def _above(path: str) -> str:
-    return path.rpartition("/")[0].rpartition("/")[0]
+def import_paths(view: View, record: Record, default: Default | None) -> list[ImportPath]:
+    """The import paths of the interpreters that the image may start, that of its own first."""
+    paths: list[ImportPath] = []
+    for start in entry.starts(view):
+        real = view.tree.real(start.called) or start.called
+        if real not in view.elves or (default is None and not start.is_entry):
+            # A script, such as a shim, shows only when it runs what it starts.
+            return paths
+        known = default.version if default is not None and default.real == real else ""
+        version = known or programs.python_version(view, record, real)
+        if not version:
+            record.skip(WHICH_PACKAGES, f"the version of /{real} is not known")
+            return paths
+        paths.append(imports.import_path(view, start, version))
+    return paths

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from toolmatrix.images.image import ImageMetadata
@@ -15,6 +16,8 @@ from toolmatrix.inspection.model import WHICH, FilePattern, Seen, Skipped
 from toolmatrix.inspection.rpm import Database
 
 # The PATH of a container whose image sets none, as Docker and Podman have it.
+ACCOUNTS = FilePattern(r"etc/(passwd|group)", 64 << 10)
+"""The files that name users and groups, passwd(5) and group(5)."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 NO_PROCESSORS = frozenset(("", *DEVICES.values()))
 """The architectures of files of device code."""
@@ -70,14 +73,66 @@ class View:
             if match:
                 yield match, data.decode("utf-8", "replace")
 
-    def folders(self, variable: str, default: str = "") -> list[str]:
-        """The absolute directories of a variable such as PATH, as paths of the tree."""
-        words = (self.env.get(variable) or default).split(":")
+    def path(self, env: Mapping[str, str] | None = None) -> list[str]:
+        """The absolute directories of PATH, as paths of the tree."""
+        words = ((self.env if env is None else env).get("PATH") or _PATH).split(":")
         return [folder.strip("/") for folder in words if folder.startswith("/")]
 
-    def path(self) -> list[str]:
-        """The directories of PATH."""
-        return self.folders("PATH", _PATH)
+    @property
+    def folder(self) -> str:
+        """The directory in which the image's program starts, an absolute path."""
+        return posixpath.normpath(posixpath.join("/", str(self.settings.get("WorkingDir") or "/")))
+
+    @cached_property
+    def _account(self) -> tuple[int, frozenset[int], str]:
+        # By the files of the image, as engines do. A number needs no account, and its home is the root.
+        name, _, group = str(self.settings.get("User") or "0").partition(":")
+        user = 0 if name == "root" else int(name) if name.isdecimal() else -1
+        groups, home = set[int](), "/" if user else "/root"
+        for fields in self._accounts("etc/passwd", 7):
+            if name in (fields[0], fields[2]) and fields[2].isdecimal() and fields[3].isdecimal():
+                user, groups, home = int(fields[2]), {int(fields[3])}, fields[5]
+                name = fields[0]
+                break
+        for fields in self._accounts("etc/group", 4):
+            if fields[2].isdecimal() and (fields[0] == group or name in fields[3].split(",")):
+                groups.add(int(fields[2]))
+        return user, frozenset(groups or {int(group) if group.isdecimal() else 0}), home
+
+    def _accounts(self, path: str, count: int) -> Iterator[list[str]]:
+        lines = self.tree.text(path).splitlines()
+        yield from (fields for line in lines if len(fields := line.split(":")) >= count)
+
+    @property
+    def home(self) -> str:
+        """The home of the image's user."""
+        return self.env.get("HOME") or self._account[2]
+
+    def is_open(self, path: str) -> bool:
+        """Check whether the image's user reaches what is at a path, and may enter or read it."""
+        user, groups, _ = self._account
+        if user <= 0:
+            # Of an unknown name nothing can be excluded.
+            return True
+        for spelling in dict.fromkeys((path.strip("/"), self.tree.real(path) or "")):
+            parts = spelling.split("/")
+            for count in range(1, len(parts) + 1):
+                entry = self.tree.entry("/".join(parts[:count]))
+                if entry is not None and not entry.admits(user, groups):
+                    return False
+        return True
+
+    def is_runnable(self, path: str) -> bool:
+        """Check whether the image's user can run the program at a path."""
+        entry = self.tree.entry(path)
+        # execvp(3) goes on to the next directory where a file may not be run, or a link leads nowhere.
+        return entry is not None and entry.is_program and self.is_open(path.rpartition("/")[0])
+
+    def which(self, name: str, env: Mapping[str, str] | None = None) -> str:
+        """The path at which PATH has a program; empty where it has none."""
+        return next(
+            (path for path in (f"{f}/{name}" for f in self.path(env)) if self.is_runnable(path)), ""
+        )
 
     @cached_property
     def runnable(self) -> frozenset[str]:
@@ -105,6 +160,13 @@ class Record:
         """Record a version of a component; nothing where there is none."""
         seen = Seen(version=version, seen_by=seen_by, where=where, default=default)
         self._add(self.components.setdefault(name, {}), seen)
+
+    def take(self, name: str, where: str) -> None:
+        """Make the sightings of a component at a place the defaults."""
+        sightings = self.components.get(name, {})
+        self.components[name] = {
+            seen.replace(default=seen.default or seen.where == where): None for seen in sightings
+        }
 
     def feature(self, name: str, value: str, seen_by: str, where: str) -> None:
         """Record the value of a feature; nothing where there is none."""

@@ -30,23 +30,58 @@ _ENV = re.compile(
 )
 # Files that GDB reads beside a program, "The objfile-gdb.ext file" of its manual; pyenv puts such a file into bin.
 _OF_GDB = ("-gdb.py", "-gdb.gdb", "-gdb.scm")
+_SHELL = re.compile(r"\b(?:ba|da|a|z)?sh\b")
+# Bytes of a script that are searched for environments: activated, exported as that of conda, or first on PATH.
+_MOST_TEXT = 16 << 10
+_ENVIRONMENT = re.compile(
+    r"""^[ \t]*(?:export[ \t]+)?(?:PATH=["']?(?P<path>/[^:"'$\s]+)/bin["':]"""
+    r"""|(?:\.|source)[ \t]+["']?(?P<script>/[^"'$\s]+)/bin/activate\b"""
+    r"""|CONDA_PREFIX=["']?(?P<conda>/[^:"'$\s]+))""",
+    re.MULTILINE,
+)
 # Directories that exist only once a container runs.
 _MOUNTED = ("/dev", "/proc", "/run", "/sys")
 _MOST_USERS = 8
 
 
 class Script(Value):
-    """A file that another program reads; `line` is the text behind `#!`."""
+    """A file that another program reads; `line` is the text behind `#!`.
+
+    `environments` are the directories that a script for a shell activates, or puts first on PATH.
+    """
 
     line: str
+    environments: tuple[str, ...] = ()
+
+
+def command_of(line: str) -> tuple[str, ...]:
+    """The words that the kernel and `env` make of the first line of a script; none where these are not known."""
+    match = _LINE.fullmatch(line.strip(" \t"))
+    if match is None:
+        return ()
+    interpreter, argument = match.groups("")
+    if interpreter.endswith("/env"):
+        split = re.fullmatch(r"(?:-S|--split-string=)\s*(.*)", argument)
+        words = tuple(split[1].split() if split else [argument])
+        return words if words[0] and not re.search(r"[-=$'\"\\]", words[0][:1]) else ()
+    return (interpreter, *filter(None, (argument,)))
 
 
 def read(head: bytes, stream: Readable, budget: Budget) -> Script | None:
     """A script that begins with `head` and goes on in `stream`; None where its line is too long to be taken whole."""
-    line = (head + first(_LONGEST - len(head), stream)).partition(b"\n")[0]
+    head += first(_LONGEST - len(head), stream)
+    line = head.partition(b"\n")[0]
     if len(line) >= _LONGEST or not budget.reserve(len(line)):
         return None
-    return Script(line=line.removeprefix(MAGIC).decode("utf-8", "surrogateescape"))
+    text = line.removeprefix(MAGIC).decode("utf-8", "surrogateescape")
+    if not _SHELL.search(text):
+        return Script(line=text)
+    body = head + first(_MOST_TEXT - len(head), stream)
+    matches = _ENVIRONMENT.finditer(body.decode("utf-8", "replace"))
+    prefixes = dict.fromkeys(
+        match["path"] or match["script"] or match["conda"] for match in matches
+    )
+    return Script(line=text, environments=tuple(prefixes)[:_MOST_USERS])
 
 
 def observe(view: View, record: Record, defaults: Mapping[str, Default]) -> None:

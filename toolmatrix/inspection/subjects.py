@@ -269,6 +269,12 @@ SCHEMES = {
         partial(_observe_folder, local.read_directory),
         lambda request: local.directory_identity(request.path),
     ),
+    "venv": Scheme(
+        "venv:ROOT",
+        "a virtual environment or an environment of conda",
+        partial(_observe_folder, local.read_directory),
+        lambda request: local.directory_identity(request.path),
+    ),
     "host": Scheme("host", "this machine", _host),
     "inventory": Scheme(
         "inventory:FILE.json", "the output of `toolmatrix inventory --json`", _saved, _file

@@ -7,9 +7,10 @@ with dots.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from toolmatrix.inspection import loader
 from toolmatrix.inspection.model import FilePattern, Soname
 from toolmatrix.inspection.record import Record, View
 
@@ -63,6 +64,11 @@ _LIBRARIES = (
 )
 # Where the installers of NVIDIA and AMD put the link to the version in use.
 _HOMES = {"cuda": "usr/local/cuda", "nvcc": "usr/local/cuda", "rocm": "opt/rocm", "hip": "opt/rocm"}
+# Variables that lead elsewhere, in the order in which CMake and PyTorch look at them.
+_HOME_VARIABLES = {
+    **dict.fromkeys(("cuda", "nvcc"), ("CUDA_HOME", "CUDA_PATH", "CUDAToolkit_ROOT")),
+    **dict.fromkeys(("rocm", "hip"), ("ROCM_PATH", "ROCM_HOME")),
+}
 _SYMBOLS = {"GLIBC": ("glibc", "libc.so.6"), "GLIBCXX": ("libstdcxx", "libstdc++.so.6")}
 _DISTRO = re.compile(r"^(ID|VERSION_ID)=[\"']?([^\"'\n]*)", re.MULTILINE)
 # Most distributions link the first to the second, distroless images have the second alone.
@@ -77,7 +83,7 @@ READS = (
 
 def observe(view: View, record: Record) -> None:
     """Record the toolkits and libraries, the distribution, and numpy's C-API."""
-    homes = {name: view.tree.real(path) for name, path in _HOMES.items()}
+    homes = {name: view.tree.real(_home(view, name)) for name in _HOMES}
     for component, seen_by, files, texts in _WITNESSES:
         home = homes.get(component)
         for path_match, data in view.files(files):
@@ -90,14 +96,24 @@ def observe(view: View, record: Record) -> None:
     _distribution(view, record)
 
 
+def _home(view: View, component: str) -> str:
+    variables = (view.env.get(name, "") for name in _HOME_VARIABLES[component])
+    return next(filter(None, variables), _HOMES[component])
+
+
 def _links(view: View, record: Record) -> None:
     for component, path in (("cuda", "usr/local/cuda-*"), ("rocm", "opt/rocm-*")):
-        home = view.tree.real(_HOMES[component])
+        home = view.tree.real(_home(view, component))
         for folder in view.tree.glob(path):
             match = re.fullmatch(r".*-(\d+\.\d+[\d.]*)", folder)
             # A link to another version's directory would count that twice.
             if match and view.tree.names(folder) and view.tree.real(folder) == folder:
                 record.component(component, match[1], "directory", folder, default=folder == home)
+
+
+def component_of(soname: str) -> str:
+    """The component whose version the name of a library carries; empty for other libraries."""
+    return next((name for name, pattern in _LIBRARIES if re.fullmatch(pattern, soname)), "")
 
 
 def record_linked(record: Record, sonames: Iterable[Soname]) -> None:
@@ -108,7 +124,11 @@ def record_linked(record: Record, sonames: Iterable[Soname]) -> None:
             _record_library(record, soname.found, (soname.name,))
 
 
-def _record_library(record: Record, path: str, names: Iterable[str]) -> None:
+def _record_library(record: Record, path: str, names: Sequence[str]) -> None:
+    numbers = [name.partition(".so.")[2] for name in names]
+    if all(numbers) and len({number.partition(".")[0] for number in numbers}) > 1:
+        # A file may have any name; programs are linked to its soname.
+        names = names[::-1]
     for name in names:
         for component, pattern in _LIBRARIES:
             match = re.fullmatch(pattern, name)
@@ -141,3 +161,18 @@ def _distribution(view: View, record: Record) -> None:
         match = _API.search(data)
         if match:
             record.feature("numpy-c-api", match[1].lstrip("0"), "header", path_match[0])
+
+
+def record_taken(
+    view: View, record: Record, sonames: Sequence[Soname], sites: Sequence[str]
+) -> None:
+    """Make the libraries defaults that a program gets: by its packages of Python, else by any program."""
+    names = {soname.name: component_of(soname.name) for soname in sonames}
+    known = {name: component for name, component in names.items() if component}
+    for component in dict.fromkeys(known.values()):
+        # A toolkit to build with lies beside the runtime libraries that wheels bring.
+        own = sites if component != "cuda" else ()
+        wanted = [name for name in known if known[name] == component]
+        libraries = {*loader.loaded_libraries(view, wanted, own).values()} - {""}
+        for library in libraries if len(libraries) == 1 else ():
+            record.take(component, library)

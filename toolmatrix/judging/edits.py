@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from toolmatrix.codes.manifests import NoSuchRelease
+from toolmatrix.codes.manifests import NoSuchRelease, Replaced
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import ClaimRecord
 from toolmatrix.judging.manifests import judge, judge_pairs
@@ -20,8 +20,8 @@ from toolmatrix.manifests import read
 from toolmatrix.manifests.installed import written
 from toolmatrix.manifests.model import (
     CONDA,
+    INSTALLED,
     MACHINE,
-    PASTE,
     PIP,
     PYTHON,
     FileText,
@@ -94,7 +94,7 @@ class _Search:
         return None
 
     def edit(self, judgement: JudgedManifest) -> Edit:
-        if judgement.manifest.kind == PASTE:
+        if judgement.manifest.kind in INSTALLED:
             return Edit(files=(), commands=tuple(_commands(self.index, self.first, judgement)))
         before = {source.path: source.text for source in self.first.manifest.sources}
         after = {source.path: source.text for source in judgement.manifest.sources}
@@ -149,8 +149,10 @@ def _count_unknown(judgement: JudgedManifest) -> int:
 
 def _reread(judgement: JudgedManifest, replacements: Sequence[Replacement]) -> ProjectManifest:
     manifest = judgement.manifest
-    if manifest.kind == PASTE:
-        return _reinstalled(manifest, {change.start: change.text for change in replacements})
+    if manifest.kind in INSTALLED:
+        return _reinstalled(
+            manifest, {(change.source, change.start): change.text for change in replacements}
+        )
     texts = {source.path: source.text for source in manifest.sources}
     # From the end, so that places before it stay.
     for source, start, end, new in sorted(replacements, key=lambda change: -change.start):
@@ -160,14 +162,16 @@ def _reread(judgement: JudgedManifest, replacements: Sequence[Replacement]) -> P
     return read.manifest(FileText(main.path, texts[main.path], main.root), texts)
 
 
-def _reinstalled(manifest: ProjectManifest, versions: Mapping[int, str]) -> ProjectManifest:
+def _reinstalled(
+    manifest: ProjectManifest, versions: Mapping[tuple[FileText, int], str]
+) -> ProjectManifest:
     """A paste with other versions of packages, by the places of those that it names: no text of it changes."""
 
     def changed(item: Item) -> Item:
         at = item.version.span if item.version else None
-        if at is None or at[0] not in versions:
+        if item.version is None or at is None or (item.version.source, at[0]) not in versions:
             return item
-        specifier = f"=={versions[at[0]]}"
+        specifier = f"=={versions[item.version.source, at[0]]}"
         return item.replace(specifier=specifier, text=written(item.text, item.name + specifier))
 
     return manifest.replace(
@@ -216,12 +220,22 @@ def candidates(
     for replacements in _by_solving(index, judgement, refusal) if on_machine else ():
         yielded.add(replacements)
         yield replacements
-    strategies = _by_repairs, _by_facts, _by_lines, _by_releases, _by_images
+    strategies = _by_pins, _by_repairs, _by_facts, _by_lines, _by_releases, _by_images
     for strategy in strategies:
         for replacements in strategy(index, refusal):
             if replacements and replacements not in yielded:
                 yielded.add(replacements)
                 yield replacements
+
+
+def _by_pins(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:  # noqa: ARG001 - as others
+    """The release of what a command names by which it replaces nothing."""
+    finding, part = refusal.finding, refusal.parts[0]
+    for pin in finding.pins if isinstance(finding, Replaced) else ():
+        component, _, release = pin.partition("==")
+        if component == part.component:
+            replacement = _replace(part, release) if part.version else _behind(part, release)
+            yield (replacement,) if replacement else ()
 
 
 def _by_repairs(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
@@ -429,6 +443,12 @@ def _replace(part: RequestedPart, release: str, line: str = "") -> Replacement |
 def _at(part: RequestedPart, text: str) -> Replacement | None:
     span = part.version.span if part.version else None
     return Replacement(part.version.source, *span, text) if part.version and span else None
+
+
+def _behind(part: RequestedPart, release: str) -> Replacement | None:
+    """A package that no version was asked of, with one."""
+    span = part.item.text.span
+    return Replacement(part.item.text.source, span[1], span[1], f"=={release}") if span else None
 
 
 def _arch(part: RequestedPart, release: str) -> Replacement | None:

@@ -7,25 +7,34 @@ A witness that is coarser than what is wanted does not decide, and what could no
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from toolmatrix.factbase.index import Index
 from toolmatrix.finding import EVIDENCE, FAIL, PASS, SKIP, UNKNOWN, WARN, Verdict
 from toolmatrix.images.names import architecture
-from toolmatrix.inspection import python, secrets
+from toolmatrix.inspection import python, secrets, toolkits
 from toolmatrix.inspection.model import (
+    BROKEN,
     BY_VARIABLE,
+    CONTRADICTED,
     DEFAULT_PLACE,
     DRIVER,
     FOREIGN_PROGRAM,
     GONE,
+    IMPORTED,
     NO_INTERPRETER,
     OLDER,
+    OTHER_PYTHON,
+    OTHER_SONAME,
+    OWN_DRIVER,
     RAN,
     RUNNING,
+    STUB,
+    UNIMPORTED,
     UNKEPT,
     UNREACHED,
     WHICH,
+    WHICH_PACKAGES,
     Inventory,
     Seen,
     Soname,
@@ -83,8 +92,12 @@ class Subject(Value):
             return ""
         # A package of Python is had by the Python that a user gets.
         packaged = any(sighting.seen_by in python.RECORDS for sighting in sightings)
-        by_python = self.skipped(f"{WHICH}python") if packaged else ""
+        by_python = self.skipped(f"{WHICH}python", WHICH_PACKAGES) if packaged else ""
         return self.skipped(f"{WHICH}{name}") or by_python
+
+    def feature(self, kind: str, name: str) -> Seen | None:
+        """The first sighting of a feature about a component."""
+        return next(iter(self.inventory.features.get(f"{kind}:{name}", ())), None)
 
     def declared(self) -> tuple[str, ...]:
         """The components that the image says it holds, nothing where it does not say."""
@@ -129,8 +142,14 @@ def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         help = "run it: use `docker:NAME`, without `--no-run`"
         yield expectation.verdict(UNKNOWN, reason=hidden, help=help, others=sightings)
         return
+    disputed = _disputed(subject, expectation, sightings)
+    if disputed is not None:
+        yield disputed
+        return
     decided = next((sighting for sighting in sightings if sighting.default), sightings[0])
     outcome, reason = compared(subject.index, expectation, decided)
+    if outcome == FAIL and (chain := subject.feature(IMPORTED, expectation.name)):
+        reason = chain.version
     # A sighting with fewer numbers gives way to one of the same version with more.
     if outcome == UNKNOWN:
         for finer in sightings:
@@ -152,6 +171,45 @@ def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         help=settle if outcome == UNKNOWN else "",
         others=others.values(),
     )
+
+
+# Faults that no version makes good: their codes and what helps, by the beginning of features.
+_FAULTS = {
+    UNIMPORTED: (
+        "TM420",
+        "install it for the Python that the image starts, or put its directory on the import path",
+    ),
+    BROKEN: (
+        "TM422",
+        "install the package again, for the Python, processor and C library of this image",
+    ),
+    CONTRADICTED: (
+        "TM421",
+        "remove one of the two: install the package again, and keep other copies off the path",
+    ),
+}
+
+
+def _disputed(
+    subject: Subject, expectation: Expectation, sightings: Sequence[Seen]
+) -> Verdict | None:
+    """The verdict about a component that is not usable, or of which two defaults disagree; None for others."""
+    for kind, (code, help) in _FAULTS.items():
+        fault = subject.feature(kind, expectation.name)
+        others = any(entry.default or entry.seen_by not in python.RECORDS for entry in sightings)
+        if fault is None or (kind == UNIMPORTED and others):
+            continue
+        sighting = fault.replace(version=sightings[0].version)
+        return expectation.verdict(FAIL, sighting, code, reason=fault.version, help=help)
+    # An answer of a program is compared with what was read by itself.
+    read = [sighting for sighting in sightings if sighting.default and sighting.seen_by != RAN]
+    outcomes = [compared(subject.index, expectation, sighting)[0] for sighting in read]
+    if FAIL in outcomes[1:] and outcomes[0] != FAIL:
+        odd = read[outcomes.index(FAIL)]
+        reason = f"{odd.where} has {odd.version}, and {read[0].where} has {read[0].version}"
+        help = "let all of them lead to one version"
+        return expectation.verdict(FAIL, odd, "TM421", reason=reason, help=help, others=read[:1])
+    return None
 
 
 def _absent(subject: Subject, expectation: Expectation) -> Verdict:
@@ -325,8 +383,19 @@ def _soname(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         bad = [soname for soname in sonames if not soname.found]
         for soname in bad:
             yield _judge_soname(subject, Expectation(kind="soname", name=soname.name), soname)
+        yield from _wrong_libraries(subject)
         if len(bad) < len(sonames):
             yield check.verdict(PASS, found=f"{len(sonames) - len(bad)} found")
+
+
+def _wrong_libraries(subject: Subject) -> Iterator[Verdict]:
+    # Of other libraries, a link by another name may be on purpose: that is a warning.
+    for feature, sightings in subject.inventory.features.items():
+        kind, _, name = feature.partition(":")
+        if kind in (STUB, OWN_DRIVER) or (kind == OTHER_SONAME and toolkits.component_of(name)):
+            code, reason, help = _WARNINGS[kind]
+            check = Expectation(kind="soname", name=name)
+            yield check.verdict(FAIL, sightings[0], code, reason=reason, help=help)
 
 
 def _judge_soname(subject: Subject, expectation: Expectation, soname: Soname | None) -> Verdict:
@@ -380,6 +449,26 @@ _WARNINGS = {
         "TM418",
         "a file needs symbol versions that it does not have",
         "use a build of the file for this system, or a base image as new as the one it was built on",
+    ),
+    STUB: (
+        "TM424",
+        "a stub of the driver, which the loader finds before the driver",
+        "remove the directory of stubs from LD_LIBRARY_PATH and ld.so.conf: it is to link with, by LIBRARY_PATH",
+    ),
+    OWN_DRIVER: (
+        "TM425",
+        "a library of the driver in the image, which belongs to the machine",
+        "remove it: the container runtime mounts the driver of the machine, and both must be of one version",
+    ),
+    OTHER_SONAME: (
+        "TM426",
+        "a library with another soname has this name",
+        "install the library that the program is linked to, and remove the link or the copy of the other",
+    ),
+    OTHER_PYTHON: (
+        "TM423",
+        "another name of Python imports another version",
+        "let `python` and `python3` start one interpreter, or install one version for both",
     ),
     NO_INTERPRETER: (
         "TM419",

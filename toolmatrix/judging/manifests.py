@@ -23,6 +23,8 @@ from toolmatrix.factbase import evidence as words
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import Binding, ClaimRecord
 from toolmatrix.finding import Incompatibility
+from toolmatrix.judging.effects import after_installs
+from toolmatrix.judging.installs import FOLLOWED, Installation
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import CONDA, IMAGE, PIP, ProjectManifest
 from toolmatrix.request import manifests as reading
@@ -43,6 +45,7 @@ from toolmatrix.request.judgement import (
     builds,
     older,
     requirements_of,
+    wheel_accelerators,
 )
 from toolmatrix.request.machine import ANY_MACHINE, TargetMachine, device_accelerator
 from toolmatrix.request.read import context, option
@@ -79,6 +82,8 @@ def judge(
         lacking = (release.part for release in parts.missing)
         key = tuple(f"{part.text} {part.item.where}" for part in (*parts.parts, *lacking))
         if key not in known:
+            if manifest.kind not in FOLLOWED:
+                parts = parts.replace(items=())
             known[key] = _environment(index, parts, machine, paired=paired)
         environments.append(known[key].replace(name=environment.name, unknown=parts.unknown))
     return JudgedManifest(manifest=manifest, environments=tuple(environments), machine=machine)
@@ -88,7 +93,13 @@ def _environment(
     index: Index, parts: RequestedParts, machine: TargetMachine, *, paired: bool
 ) -> JudgedEnvironment:
     environment = _Environment(index, parts, machine)
-    refusals = tuple(environment.refusals())
+    refusals = after_installs(
+        Installation(index, parts, environment.targets[0]),
+        [*environment.refusals()],
+        lambda parts: environment.request(
+            parts, environment.targets[0], _WHEEL, environment.accelerator
+        ),
+    )
     return JudgedEnvironment(
         name=parts.name,
         parts=parts.parts,
@@ -371,7 +382,8 @@ class _Environment:
                 line.ground and line.ground.component == "machine" for line in lines
             ):
                 break
-        return first
+        # Releases before those that are known may do.
+        return None if first and first.outside else first
 
     def finding(
         self, core: Core, parts: Sequence[RequestedPart]
@@ -632,18 +644,6 @@ class _Environment:
 def _key(part: RequestedPart) -> tuple[str, int]:
     # A part that is asked about at other releases than the file leaves is still that of its item.
     return part.component, id(part.item)
-
-
-def wheel_accelerators(index: Index, part: RequestedPart, machine: str) -> tuple[str, ...]:
-    """What the builds of a package that are left on a machine were made for; nothing where they are not known."""
-    name, left = builds(index, part, machine)
-    accelerators: dict[str, None] = {}
-    scale = index.scale("accelerator")
-    for binding in index.component(name).about("accelerator", left) if left else ():
-        # A build for CUDA runs without one as well, and is no other for it.
-        built_for = [name for name in scale.named(binding.allowed & ~1) if name != "none"]
-        accelerators |= dict.fromkeys(built_for or ["none"])
-    return tuple(accelerators)
 
 
 def needs_toolkit(index: Index, part: RequestedPart) -> bool | None:

@@ -15,8 +15,11 @@ from itertools import dropwhile
 from toolmatrix.manifests import names, requirements
 from toolmatrix.manifests.files import Files
 from toolmatrix.manifests.model import (
+    ALL,
     LONGEST_VALUE,
+    NAMED,
     PYTHON,
+    REMOVED,
     SYSTEM,
     VARIABLE,
     Item,
@@ -335,6 +338,7 @@ _SAME = {
     "--constraint": "-c",
     "--overrides": "--override",
     "--no-binary-package": "--no-binary",
+    "--no-dependencies": "--no-deps",
 }
 # The options that name a file, and what the lines of it are besides requirements.
 _FILES: Mapping[str, Mapping[str, bool]] = {
@@ -413,6 +417,15 @@ class _Session:
             python, rest = _pip(program, words)
             if rest and rest[0].plain == "install":
                 yield from self.pip(rest[1:], python, variables)
+            elif rest and rest[0].plain == "uninstall":
+                yield from self.remove(rest[1:])
+
+    def remove(self, words: Sequence[Word]) -> Iterator[Item]:
+        """What `pip uninstall` takes away."""
+        for option, value in _options(words, _VALUED):
+            if value is not None and not option and not value.unread:
+                name = requirements.plain(value.plain)
+                yield Item(kind=REMOVED, name=name, specifier="", text=value.text)
 
     def pip(
         self, words: Sequence[Word], python: str, variables: Mapping[str, Word]
@@ -426,11 +439,15 @@ class _Session:
         for option, value in options:
             if option in requirements.INDEXES and value is not None:
                 indexes = indexes.with_option(option, value.plain)
+            # uv takes torch and what belongs to it from an index that it knows by that name.
+            if option == "--torch-backend" and value is not None:
+                indexes = indexes.with_option("--extra-index-url", value.plain)
             if option == "--no-binary" and value is not None:
                 built |= {requirements.plain(name) for name in value.plain.split(",")}
             if option in ("--python", "-p") and value and re.fullmatch(r"\d\.\d+", value.plain):
                 python = value.plain
         bare = any(option == "--no-deps" for option, _ in options)
+        upgrade = _upgrade(options)
         command = str(position(words[0].text)) if words else ""
         for option, value in options:
             if value is None or (option and option not in _FILES):
@@ -445,7 +462,7 @@ class _Session:
             )
             for item in items:
                 own = {":all:", requirements.plain(item.name)} & built
-                yield item.replace(command=command, bare=bare, built=bool(own))
+                yield item.replace(command=command, bare=bare, built=bool(own), upgrade=upgrade)
 
     def read_requirement(self, word: Word, indexes: PackageIndexes, python: str) -> Iterator[Item]:
         item = requirements.requirement(word.text, indexes, python)
@@ -466,8 +483,12 @@ class _Session:
 
     def uv(self, words: list[Word], variables: Mapping[str, Word]) -> Iterator[Item]:
         plain = [word.plain for word in words[:2]]
-        if plain == ["pip", "install"]:
-            yield from self.pip(words[2:], "", variables)
+        if plain == ["pip", "uninstall"]:
+            yield from self.remove(words[2:])
+        elif plain == ["pip", "install"]:
+            for item in self.pip(words[2:], "", variables):
+                # uv upgrades whatever it resolves.
+                yield item.replace(upgrade=ALL) if item.upgrade else item
         elif plain[:1] == ["venv"]:
             for option, value in _options(words[1:], _VALUED):
                 if option in ("--python", "-p") and value is not None:
@@ -524,6 +545,22 @@ class _Session:
                 self.unread.append(_unknown_value(value))
             else:
                 yield value
+
+
+def _upgrade(options: Sequence[tuple[str, Word | None]]) -> str:
+    """What a command of pip upgrades (pip 23.2.1 and uv 0.9, `install --help`)."""
+    names = [option for option, _ in options]
+    # Letters of several short options may be one word.
+    letters = {letter for name in names if name[1:2] not in ("", "-") for letter in name[1:]}
+    upgraded = "--upgrade" in names or "U" in letters
+    eager = any(
+        option == "--upgrade-strategy" and value and value.plain == "eager"
+        for option, value in options
+    )
+    again = {"--force-reinstall", "--ignore-installed", "--reinstall"}
+    if not again.isdisjoint(names) or "I" in letters or (upgraded and eager):
+        return ALL
+    return NAMED if upgraded else ""
 
 
 def _unknown_value(word: Word) -> NotRead:

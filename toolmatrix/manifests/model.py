@@ -89,6 +89,14 @@ class FileText:
         return self._visited <= _MOST_VISITED
 
 
+class Phrase(FileText):
+    """A text that is no file, such as what an option says: its place is its path alone."""
+
+    def line_column(self, offset: int) -> tuple[int, int]:  # noqa: ARG002 - as of a file
+        """No line, and no column."""
+        return 0, 0
+
+
 class Traced:
     """A text, and the place in its source of each letter."""
 
@@ -162,14 +170,15 @@ def joined(parts: Sequence[Traced], source: FileText) -> Traced:
     )
 
 
-IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM, MACHINE = (
+IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM, MACHINE, REMOVED = (
     *("image", "pip", "conda", "system", "variable", "python"),
-    *("platform", "machine"),
+    *("platform", "machine", "removed"),
 )
 """How an item is asked for: as a base image, by an installer, by a variable, as an interpreter, as a platform, or as
-what the machine has: a component of the matrix by its name there."""
-PASTE = "paste"
-"""The kind of a text whose items are installed, and that no edit changes."""
+what the machine has: a component of the matrix by its name there. What is removed was there until then."""
+PASTE, INVENTORY = "paste", "inventory"
+INSTALLED = (PASTE, INVENTORY)
+"""The kinds of what is installed, which commands change and no edit."""
 
 
 LONGEST = 1_000
@@ -187,6 +196,10 @@ def position(text: Traced) -> Position:
     return Position(text.source.path, *text.where)
 
 
+NAMED, ALL = "named", "all"
+"""The packages that a command upgrades."""
+
+
 class Item(Value):
     """One thing that a manifest asks for: a name as its installer has it, and a specifier as it is written there.
 
@@ -194,6 +207,7 @@ class Item(Value):
     package indexes that it may come from, the default one being left out; `alone` says that it comes from no other.
     `python` is the series that the installer was called for; `bare`: it is installed whatever it requires; `built`: it
     is compiled where it is installed. What one `command` installs holds together, and a later one takes its place.
+    `upgrade` are the packages of a command that no installed release satisfies: those that it names, or all.
     `bounds`: it installs nothing, and holds where something else asks for it; `overrides`: in the place of what others
     require of it. `installed`: it is there already, from an index that is not known.
     """
@@ -210,6 +224,7 @@ class Item(Value):
     bare: bool = False
     built: bool = False
     command: str = ""
+    upgrade: str = ""
     bounds: bool = False
     overrides: bool = False
     installed: bool = False

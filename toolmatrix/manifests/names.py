@@ -30,6 +30,15 @@ def image(reference: str) -> re.Match[str] | None:
     return _matched("images", reference)
 
 
+def packages_in(reference: str) -> Sequence[str] | None:
+    """The packages of Python in an image beside those of its tag; None where nothing is known of it."""
+    for pattern, entry in zip(_patterns()["images"], _read()["images"], strict=True):
+        if pattern.fullmatch(reference):
+            packages: Sequence[str] = entry.get("holds", ())
+            return packages
+    return None
+
+
 def system(package: str) -> re.Match[str] | None:
     """The match of a package of a distribution."""
     return _matched("system", package)

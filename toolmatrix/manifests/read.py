@@ -75,6 +75,10 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
             r"(?:.*[._-])?(?:requirements?|constraints?)(?:[._-].*)?\.(?:txt|in)",
             requirements.requirements_file,
         ),
+        (
+            r"(?:.*[._-])?(?:collect_?env|check_env|(?:pip|conda)[_-]list|nvidia-smi).*\.(?:txt|log)",
+            pastes.read,
+        ),
     )
 )
 # By the content of a file whose name says nothing.
@@ -83,7 +87,6 @@ _BY_CONTENT: tuple[tuple[re.Pattern[str], Reader], ...] = (
     *(
         (re.compile(pattern, re.MULTILINE), reader)
         for pattern, reader in (
-            (r"^@EXPLICIT\s*$", conda_locks.read_explicit),
             (r"^\s*FROM\s+\S", dockerfile.read),
             (r"^services\s*:", containers.read_compose),
             (r"^dependencies\s*:", requirements.conda_environment),

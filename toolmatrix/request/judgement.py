@@ -54,7 +54,8 @@ class MissingRelease(Value):
 class RequestedParts(Value):
     """All parts of one environment, the machine that it is for, and what of it the matrix does not know.
 
-    `missing` are releases that are known not to be there.
+    `missing` are releases that are known not to be there, `written` all parts in the order of the file, also those that
+    a later one replaces, and `items` all that installers are called for.
     """
 
     name: str
@@ -62,6 +63,8 @@ class RequestedParts(Value):
     machine: str
     unknown: tuple[NotRead, ...]
     missing: tuple[MissingRelease, ...] = ()
+    written: tuple[RequestedPart, ...] = ()
+    items: tuple[Item, ...] = ()
 
 
 def older(index: Index, component: str, *selectors: str) -> bool:
@@ -147,6 +150,18 @@ def builds(index: Index, part: RequestedPart, machine: str = "") -> tuple[str, i
     return name, left
 
 
+def wheel_accelerators(index: Index, part: RequestedPart, machine: str) -> tuple[str, ...]:
+    """What the builds of a package that are left on a machine were made for; nothing where they are not known."""
+    name, left = builds(index, part, machine)
+    accelerators: dict[str, None] = {}
+    scale = index.scale("accelerator")
+    for binding in index.component(name).about("accelerator", left) if left else ():
+        # A build for CUDA runs without one as well, and is no other for it.
+        built_for = [name for name in scale.named(binding.allowed & ~1) if name != "none"]
+        accelerators |= dict.fromkeys(built_for or ["none"])
+    return tuple(accelerators)
+
+
 def all_releases(count: int) -> int:
     """The mask of so many releases: bit 0 is the absence of a component, and none of them."""
     return (2 << count) - 2
@@ -218,7 +233,8 @@ class JudgedManifest(Value):
         for environment in self.environments:
             for refusal in environment.refusals:
                 finding = refusal.finding
-                key = (finding.code, finding.asked, tuple(map(str, finding.positions)))
+                places = tuple(map(str, finding.positions))
+                key = (finding.code, finding.component, finding.asked, places)
                 unique.setdefault(key, refusal)
         return tuple(unique.values())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.manifests.model import MACHINE, FileText, Item, Traced
+from toolmatrix.manifests.model import MACHINE, Item, Phrase
 from toolmatrix.request import spelling
 from toolmatrix.request.fields import settled
 from toolmatrix.request.names import Names
@@ -82,6 +82,5 @@ def _items(names: Names, fields: Fields) -> Iterator[Item]:
 
 
 def _item(component: str, selector: str, option: str, word: str) -> Item:
-    # An option has no lines.
-    text = Traced(FileText(option, word), word, ())
+    text = Phrase(option, word).whole()
     return Item(kind=MACHINE, name=component, specifier=selector, text=text)

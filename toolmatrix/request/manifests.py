@@ -21,6 +21,7 @@ from toolmatrix.manifests.model import (
     PIP,
     PLATFORM,
     PYTHON,
+    REMOVED,
     SYSTEM,
     VARIABLE,
     Item,
@@ -76,6 +77,8 @@ def requested_parts(
         machine=reader.machine,
         unknown=tuple(reader.unknown),
         missing=tuple(reader.missing),
+        written=tuple(reader.parts),
+        items=environment.items,
     )
 
 
@@ -101,6 +104,7 @@ class _Reader:
         self.unknown: list[NotRead] = []
         self.missing: list[MissingRelease] = []
         self.machine = ""
+        self.removed: set[int] = set()
 
     def take(self, item: Item) -> None:
         """Read one item."""
@@ -115,6 +119,7 @@ class _Reader:
             VARIABLE: self.variable,
             PLATFORM: self.platform,
             MACHINE: self.machine_part,
+            REMOVED: self.remove,
         }.get(item.kind, self.component)
         reader(item)
 
@@ -122,13 +127,20 @@ class _Reader:
         """The parts that hold in the end: what is installed later takes the place of what was there."""
         named: dict[str, list[RequestedPart]] = {}
         for part in self.parts:
-            if part.component not in SEVERAL:
+            if part.component not in SEVERAL and id(part) not in self.removed:
                 named.setdefault(part.component, []).append(part)
         required = self.required()
         left = {
             id(part) for name, parts in named.items() for part in self.last(name, parts, required)
         }
         yield from (part for part in self.parts if part.component in SEVERAL or id(part) in left)
+
+    def remove(self, item: Item) -> None:
+        """Take away what was installed until then."""
+        component = self.names.called(item.name)
+        self.removed |= {
+            id(part) for part in self.parts if part.component == component and not part.item.bounds
+        }
 
     def last(
         self, component: str, parts: Sequence[RequestedPart], required: Collection[str]
@@ -276,13 +288,14 @@ class _Reader:
         if not asks:
             self.lack(item, component, package, selector, self.lacking(component, selector))
             return
-        known, limits = self.indexes(item, variants) if variants else (not item.indexes, "")
+        index = self.names.index
+        known, limits = indexed(index, item, variants) if variants else (not item.indexes, "")
         # A local version is of an index that nothing names.
         if item.installed and "+" in selector:
             limits = ""
         # A package with a source distribution may be built for whatever is there.
         if limits and component in called.wheels_alone():
-            own = self.packaged(asks, variants, limits, (package, *item.extras))
+            own = self.packaged(asks, variants, limits, package, item)
             if len(asks) > 1 and not own:
                 why = f"the matrix knows no build of {text} on the indexes of the file"
                 self.lack(item, component, package, selector, why)
@@ -314,7 +327,7 @@ class _Reader:
             self.unknown.append(NotRead(text=item.text, why=why))
 
     def packaged(
-        self, asks: Sequence[Ask], variants: str, limits: str, wanted: Sequence[str]
+        self, asks: Sequence[Ask], variants: str, limits: str, package: str, item: Item
     ) -> str:
         """A selector of the builds on some indexes that a package with its extras installs; empty where none is."""
         facts, scale = self.names.index.component(variants), self.names.scale(variants)
@@ -322,19 +335,36 @@ class _Reader:
         for ask in asks[1:]:
             available &= scale.select(ask.selector)
         # `onnxruntime` and `onnxruntime-gpu` are packages of one component, each with builds of its own.
-        package, *extras = wanted
         for name, mask in facts.packages.items():
             base, _, bracketed = name.rstrip("]").partition("[")
-            if base == package and {*filter(None, bracketed.split(","))} <= {*extras}:
+            if base == package and {*filter(None, bracketed.split(","))} <= {*item.extras}:
                 own |= mask
+        beside = scale.select("*@default/*") if item.indexes and not item.alone else 0
+        admitted = self.names.scale(asks[0].component).select(asks[0].selector) if beside else -1
         releases: dict[int, int] = {}
         for binding in facts.about(asks[0].component, available):
-            releases[binding.allowed] = releases.get(binding.allowed, 0) | binding.mask & available
+            if binding.allowed & admitted:
+                left = releases.get(binding.allowed, 0)
+                releases[binding.allowed] = left | binding.mask & available
         # Of a release whose builds have no such package any of them may be meant.
-        left = sum(mask & own or mask for mask in releases.values())
+        left = sum(
+            self.sorted_first(variants, mask & own or mask, beside) for mask in releases.values()
+        )
         if left == available and len(asks) == 1:
             return limits if available else ""
         return " ".join(scale.named(left))
+
+    def sorted_first(self, variants: str, builds: int, default: int) -> int:
+        """The builds of a release that pip takes: with a local version it is newer than on the default index."""
+        machines = self.names.scale("machine")
+        for machine in machines.versions if builds & default and builds & ~default else ():
+            own = builds
+            for binding in self.names.index.component(variants).about("machine", builds):
+                if not binding.conditions and not binding.allowed & machines.bit(machine):
+                    own &= ~binding.mask
+            if own & ~default:
+                builds &= ~(own & default)
+        return builds
 
     def known(self, text: str) -> list[Ask]:
         """The lines of a word, none where the matrix does not know it."""
@@ -342,23 +372,6 @@ class _Reader:
             return self.names.asks(text)
         except ToolmatrixError:
             return []
-
-    def indexes(self, item: Item, variants: str) -> tuple[bool, str]:
-        """Whether it is known what all indexes have of an item, and a selector of the builds on them."""
-        index = self.names.index
-        selectors = [] if item.alone else ["*@default/*"]
-        for address in item.indexes:
-            lines = [
-                line
-                for name in index.channels()
-                if (line := builds_at(index.channel(name).install, name, address))
-                # That a channel has builds of one component says nothing of another.
-                and self.names.scale(variants).select(line)
-            ]
-            if not lines:
-                return False, ""
-            selectors += lines
-        return True, " ".join(selectors)
 
     def system(self, item: Item) -> None:
         """A package of the distribution."""
@@ -482,6 +495,23 @@ class _Reader:
             self.add(
                 "python", f"=={series}", own[0], f"Python {series}, the {own[0].name} of {distro}"
             )
+
+
+def indexed(index: Index, item: Item, variants: str) -> tuple[bool, str]:
+    """Whether it is known what all indexes have of an item, and a selector of the builds on them."""
+    selectors = [] if item.alone else ["*@default/*"]
+    for address in item.indexes:
+        lines = [
+            line
+            for name in index.channels()
+            if (line := builds_at(index.channel(name).install, name, address))
+            # That a channel has builds of one component says nothing of another.
+            and index.scale(variants).select(line)
+        ]
+        if not lines:
+            return False, ""
+        selectors += lines
+    return True, " ".join(selectors)
 
 
 def _installation(item: Item) -> tuple[str, str, str]:

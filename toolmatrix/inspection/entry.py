@@ -1,0 +1,273 @@
+"""The Python that an image starts: by its entry point and command, through shells, wrappers and environments.
+
+Where these start something else, it is the Python that a bare `python3` starts. Nothing of a script is run: the
+environments that it names are taken out of its text, see `scripts`.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from toolmatrix.inspection.record import View
+from toolmatrix.inspection.scripts import Script, command_of
+from toolmatrix.value import Value
+
+_PYTHON = re.compile(r"(?:pypy|python)\d*(?:\.\d+)*t?")
+_SHELLS = ("sh", "ash", "bash", "dash", "zsh")
+# Programs that start the program behind their options.
+_WRAPPERS = ("tini", "dumb-init", "catatonit", "env", "exec", "nohup", "command")
+_CONDA = ("conda", "mamba", "micromamba")
+# The environment that `RUNNER run` takes, beside the project.
+_PROJECTS = {"uv": ".venv", "pdm": ".venv", "hatch": ".venv", "rye": ".venv"}
+# Options that take the next word as their value.
+_VALUED = ("-W", "-X", "--check-hash-based-pycs")
+# Wrappers in wrappers that are followed.
+_MOST_STEPS = 12
+# Commands of a line, and characters of one of them and of a variable.
+_MOST_COMMANDS = 100
+_LONGEST = 4096
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+_ACTIVATE = "/bin/activate"
+
+
+class Start(Value):
+    """The interpreter of a process: `called` is its path, `options` are the letters of its options.
+
+    `first` is the directory that it puts first on its import path, if it puts one there. `words` name it in a chain.
+    `is_entry`: the image starts it itself. `unclear` is a script that may start another one.
+    """
+
+    called: str
+    words: str
+    env: Mapping[str, str]
+    first: str
+    options: str = ""
+    is_entry: bool = False
+    unclear: str = ""
+
+
+class _Steps:
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.env = dict(view.env)
+        self.folder = view.folder
+        self.unclear = ""
+
+    def which(self, name: str) -> str:
+        """The path at which a program is found; empty where it is not."""
+        if "/" in name:
+            path = posixpath.normpath(posixpath.join(self.folder, name)).strip("/")
+            return path if self.view.is_runnable(path) else ""
+        return self.view.which(name, self.env)
+
+    def enter(self, prefix: str) -> None:
+        """Activate an environment: its programs come first."""
+        folder = f"/{prefix.strip('/')}/bin"
+        self.env["PATH"] = f"{folder}:{':'.join('/' + path for path in self.view.path(self.env))}"
+
+    def python(self, words: Sequence[str]) -> Start | None:
+        """The Python that these words start."""
+        steps = 0
+        while words and steps < _MOST_STEPS:
+            steps += 1
+            rest = self._unwrapped(words[0], words[1:])
+            if rest is None:
+                break
+            words = rest
+        return self._started(words) if words else None
+
+    # The words that a wrapper starts; None for a program that is none.
+    def _unwrapped(self, called: str, words: Sequence[str]) -> Sequence[str] | None:
+        name = posixpath.basename(called)
+        if match := _ASSIGNMENT.fullmatch(called):
+            self.env[match[1]] = match[2]
+            return words
+        if name in _WRAPPERS:
+            return _behind_options(words)
+        if name in _SHELLS:
+            return self._shell(words)
+        if name in _CONDA and words[:1] == ["run"]:
+            return self._conda(words[1:])
+        if words[:1] == ["run"] and (name in _PROJECTS or name == "pixi"):
+            return self._project(name, words[1:])
+        return self._script(words, self.which(called))
+
+    def _shell(self, words: Sequence[str]) -> Sequence[str] | None:
+        self._activate(self.env.get("BASH_ENV", "") or self.env.get("ENV", ""))
+        command = False
+        while words and words[0][:1] in ("-", "+"):
+            command = command or (words[0][:2] != "--" and "c" in words[0])
+            words = words[1:]
+        if command and words:
+            return self._line(words[0], words[1:])
+        return words or None
+
+    # The last command of a line of a shell, with the variables and environments that the ones before it set.
+    def _line(self, line: str, arguments: Sequence[str]) -> Sequence[str] | None:
+        last: list[str] = []
+        for part in re.split(r"&&|;|\n", line)[:_MOST_COMMANDS]:
+            try:
+                words = shlex.split(part[:_LONGEST], comments=True)
+            except ValueError:
+                return None
+            words = [
+                expanded
+                for word in words
+                for expanded in (arguments if word in ("$@", "$*") else [self._expanded(word)])
+            ]
+            if not words:
+                continue
+            if words[0] in (".", "source"):
+                self._activate(words[1] if len(words) > 1 else "")
+            elif words[0] == "cd" and len(words) > 1:
+                self.folder = posixpath.normpath(posixpath.join(self.folder, words[1]))
+            elif words[0] == "export":
+                self._set(words[1:])
+            elif words[:2] in (["conda", "activate"], ["micromamba", "activate"]):
+                self._enter_conda(words[2] if len(words) > 2 else "base")
+            elif words[0] not in ("set", "eval", "ulimit", "umask", "echo"):
+                last = words
+        return last or None
+
+    def _expanded(self, word: str) -> str:
+        text = _VARIABLE.sub(lambda match: self.env.get(match[1] or match[2], ""), word[:_LONGEST])
+        return text[:_LONGEST]
+
+    def _set(self, words: Sequence[str]) -> None:
+        for match in filter(None, map(_ASSIGNMENT.fullmatch, words)):
+            self.env[match[1]] = match[2]
+
+    def _activate(self, script: str) -> None:
+        prefix = posixpath.join(self.folder, script.removesuffix(_ACTIVATE))
+        if script.endswith(_ACTIVATE) and self.view.tree.entry(f"{prefix}/pyvenv.cfg"):
+            self.enter(prefix)
+
+    def _conda(self, words: Sequence[str]) -> Sequence[str] | None:
+        name, rest = "base", list(words)
+        while rest and rest[0].startswith("-"):
+            option = rest.pop(0)
+            if option in ("-n", "--name", "-p", "--prefix", "--cwd") and rest:
+                value = rest.pop(0)
+                name = value if option != "--cwd" else name
+            elif option.startswith(("--name=", "--prefix=")):
+                name = option.partition("=")[2]
+        self._enter_conda(name)
+        return rest or None
+
+    def _enter_conda(self, name: str) -> None:
+        if "/" in name:
+            self.enter(posixpath.join(self.folder, name))
+            return
+        conda = next(filter(None, map(self.which, _CONDA)), "")
+        roots = [self.env.get("MAMBA_ROOT_PREFIX", ""), _above(_above(conda)), "opt/conda"]
+        for root in filter(None, roots):
+            prefix = root if name == "base" else f"{root}/envs/{name}"
+            if self.view.tree.names(prefix):
+                self.enter(prefix)
+                return
+
+    def _project(self, name: str, words: Sequence[str]) -> Sequence[str] | None:
+        folder = _PROJECTS.get(name, ".pixi/envs/default")
+        rest = list(words)
+        while rest and rest[0].startswith("-"):
+            option = rest.pop(0)
+            if name == "pixi" and option in ("-e", "--environment") and rest:
+                folder = f".pixi/envs/{rest.pop(0)}"
+        prefix = posixpath.join(self.folder, self.env.get("UV_PROJECT_ENVIRONMENT") or folder)
+        self.enter(prefix)
+        return rest or None
+
+    # A script of a shell that runs its arguments may set variables before.
+    def _script(self, words: Sequence[str], path: str) -> Sequence[str] | None:
+        entry = self.view.tree.entry(path) if path else None
+        script = entry.content if entry is not None else None
+        if not isinstance(script, Script):
+            return None
+        line = command_of(script.line)
+        if not line or posixpath.basename(line[0]) not in _SHELLS:
+            return None
+        self.unclear = path
+        for prefix in reversed(script.environments):
+            if self.view.tree.names(f"{prefix}/bin"):
+                self.enter(prefix)
+        return words
+
+    def _started(self, words: Sequence[str]) -> Start | None:
+        called = self.which(words[0])
+        if not called:
+            return None
+        if _PYTHON.fullmatch(posixpath.basename(words[0])):
+            return self._interpreter(called, words[0], words[1:])
+        entry = self.view.tree.entry(called)
+        script = entry.content if entry is not None else None
+        line = command_of(script.line) if isinstance(script, Script) else ()
+        if not line or not _PYTHON.fullmatch(posixpath.basename(line[0])):
+            return None
+        interpreter = self.which(line[0])
+        return (
+            self._interpreter(interpreter, words[0], (*line[1:], f"/{called}"))
+            if interpreter
+            else None
+        )
+
+    def _interpreter(self, called: str, name: str, words: Sequence[str]) -> Start:
+        options = ""
+        rest = list(words)
+        first = self.folder
+        while rest and rest[0].startswith("-") and rest[0] != "-":
+            option = rest.pop(0)
+            if option in _VALUED:
+                del rest[:1]
+            elif not option.startswith("--"):
+                options += option[1:]
+                if "m" in options or "c" in options:
+                    rest = []
+        if rest and rest[0] != "-":
+            script = posixpath.normpath(posixpath.join(self.folder, rest[0]))
+            first = posixpath.dirname(self.view.tree.real(script) or script)
+        return Start(
+            called=called,
+            words=name,
+            env=self.env,
+            options=options,
+            first=first,
+            is_entry=True,
+            unclear=self.unclear,
+        )
+
+
+def _behind_options(words: Sequence[str]) -> Sequence[str] | None:
+    rest = list(words)
+    while rest and rest[0].startswith("-"):
+        rest.pop(0)
+    return rest or None
+
+
+def _above(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _setting(view: View, key: str) -> list[str]:
+    value = view.settings.get(key)
+    return [word for word in value if isinstance(word, str)] if isinstance(value, list) else []
+
+
+def starts(view: View) -> Iterator[Start]:
+    """The Python that the image starts itself, or else a bare name would; then those that other names start."""
+    steps = _Steps(view)
+    entry = steps.python([*_setting(view, "Entrypoint"), *_setting(view, "Cmd")])
+    if entry is not None:
+        yield entry
+    # A shell or a script that the image starts may have activated an environment.
+    env = view.env if entry is not None else steps.env
+    which: Callable[[str], str] = lambda name: view.which(name, env)  # noqa: E731
+    for name in ("python3", "python"):
+        called = which(name)
+        if called:
+            yield Start(
+                called=called, words=name, env=env, first=view.folder, unclear=steps.unclear
+            )

@@ -1,0 +1,250 @@
+"""Modules on an import path: the file that `import` takes, the version in it, and whether the interpreter can load it.
+
+Names of extension modules are those of PEP 3149 (tags) and PEP 384 (abi3). The order within a directory is that of
+`importlib.machinery.FileFinder`: a package, an extension module, a source file; a directory without `__init__` counts
+only where nothing else has the name (PEP 420).
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from functools import cached_property
+
+from toolmatrix.images.layers import FILE
+from toolmatrix.images.names import processor
+from toolmatrix.inspection.elf import Elf
+from toolmatrix.inspection.imports import Folder, ImportPath
+from toolmatrix.inspection.record import NO_PROCESSORS, View
+from toolmatrix.inspection.stated import VERSION_FILES, ModuleArchive, Stated, search
+from toolmatrix.value import Value
+
+_EXTENSION = re.compile(r"(?P<stem>[^./]+)(?:\.(?P<tag>(?:cpython|pypy)[^./]*|abi3))?\.so")
+_CPYTHON = re.compile(r"cpython-(\d+)([a-z]*)(?:-(.*))?")
+_COMPILED = re.compile(rb"^\"?([^,\n\"]+\.(?:cpython-[^./,\n]+|abi3)\.so)\"?,", re.MULTILINE)
+_MOST_FILES = 20_000
+
+
+class Module(Value):
+    """A module that an import takes.
+
+    `path` is that of its file or directory as the path has it, `file` the one behind its links, `folder` the place on
+    the path.
+    """
+
+    name: str
+    path: str
+    file: str
+    folder: Folder
+    is_package: bool = True
+
+    @property
+    def site(self) -> str:
+        """The real directory that a record of it lies in."""
+        depth = self.name.count(".") + 1 + self.is_package
+        path = self.file
+        for _ in range(depth):
+            path = path.rpartition("/")[0]
+        return path
+
+
+class Modules:
+    """What one interpreter imports."""
+
+    def __init__(self, view: View, path: ImportPath) -> None:
+        self.view = view
+        self.path = path
+        self.known: dict[str, Module | None] = {}
+
+    def find(self, name: str) -> Module | None:
+        """The module of a name; None where an import of it fails."""
+        if name not in self.known:
+            self.known[name] = self._search(name)
+        return self.known[name]
+
+    def _search(self, name: str) -> Module | None:
+        above, _, base = name.rpartition(".")
+        places = [(folder, folder.path) for folder in self.path.folders]
+        if above:
+            package = self.find(above)
+            if package is not None and package.file:
+                places = [(package.folder, package.path)]
+            else:
+                part = above.replace(".", "/")
+                places = [(folder, f"{path}/{part}") for folder, path in places]
+        portion: Module | None = None
+        for folder, path in places:
+            module = self._in(folder, path, name, base)
+            if module is not None and module.file:
+                return module
+            portion = portion or module
+        if portion is None and not above:
+            for package_name, path in self.path.mapping:
+                if package_name == name:
+                    folder = Folder(path=posixpath.dirname(path), origin="an editable install")
+                    return self._in(folder, folder.path, name, posixpath.basename(path))
+        return portion
+
+    def _in(self, folder: Folder, path: str, name: str, base: str) -> Module | None:
+        tree = self.view.tree
+        packed = tree.entry(path)
+        if packed is not None and packed.kind == FILE:
+            names = dict(packed.content.names) if isinstance(packed.content, ModuleArchive) else {}
+            where = f"/{path.strip('/')}/{base}"
+            real = tree.real(path) or ""
+            is_there = base in names
+            return Module(name=name, path=where, file=real, folder=folder) if is_there else None
+        below = self._names(path)
+        if base in below:
+            inner = self._names(f"{path}/{base}")
+            for file in ("__init__.py", "__init__.pyc", *_tagged(inner, "__init__")):
+                if file in inner:
+                    where = f"{path}/{base}".strip("/")
+                    real = tree.real(f"{where}/{file}") or ""
+                    return Module(name=name, path=f"/{where}", file=real, folder=folder)
+        extensions = [file for file in _tagged(below, base) if self.loads(f"{path}/{file}") == ""]
+        for file in (*extensions, f"{base}.py", f"{base}.pyc"):
+            if file in below:
+                where = f"{path}/{file}".strip("/")
+                real = tree.real(where) or ""
+                return Module(
+                    name=name, path=f"/{where}", file=real, folder=folder, is_package=False
+                )
+        if base in below and tree.names(f"{path}/{base}"):
+            return Module(name=name, path=f"/{path.strip('/')}/{base}", file="", folder=folder)
+        return None
+
+    def _names(self, path: str) -> frozenset[str]:
+        if path not in self._names_of:
+            names = self.view.tree.names(path) if self.view.is_open(path) else []
+            self._names_of[path] = frozenset(names)
+        return self._names_of[path]
+
+    @cached_property
+    def _names_of(self) -> dict[str, frozenset[str]]:
+        return {}
+
+    def stated(self, module: Module) -> tuple[str, Stated] | None:
+        """The file of a module that states its version, and that; None where there is none."""
+        packed = self.view.tree.entry(module.folder.path)
+        if packed is not None and isinstance(packed.content, ModuleArchive):
+            version = dict(packed.content.names).get(module.name, "")
+            return (module.file, Stated(version=version)) if version else None
+        files = [f"{module.path}/{name}" for name in VERSION_FILES] if module.is_package else []
+        for path in files:
+            entry = self.view.tree.entry(path)
+            content = entry.content if entry is not None else None
+            if isinstance(content, Stated):
+                return path.strip("/"), content
+            # Another observer keeps the whole text.
+            if isinstance(content, bytes) and (stated := search(content)) is not None:
+                return path.strip("/"), stated
+        return None
+
+    def loads(self, path: str) -> str:
+        """Why the interpreter cannot load an extension module; empty where it can."""
+        match = _EXTENSION.fullmatch(path.rpartition("/")[2])
+        if match is None:
+            return ""
+        tag = _CPYTHON.fullmatch(match["tag"] or "")
+        wanted = self.path.series.replace(".", "")
+        if tag is not None and wanted and tag[1] != wanted:
+            return f"it is made for {tag[0].partition('-')[0]} {_series(tag[1])}"
+        if tag is not None and ("t" in tag[2]) != self.path.is_threaded:
+            return "it is made for a Python with another lock (free threading)"
+        if tag is not None and (tag[3] or "").endswith("-musl") and not self.path.is_musl:
+            return "it is made for musl, and the interpreter for glibc"
+        elf = self.view.elves.get(self.view.tree.real(path) or "")
+        return self._other_machine(elf) if elf is not None else ""
+
+    def _other_machine(self, elf: Elf) -> str:
+        machine = self.view.machine
+        if elf.machine in NO_PROCESSORS or elf.machine in (machine, processor(machine).also_runs):
+            return ""
+        return f"it is made for {elf.machine}"
+
+    def broken(self, module: Module) -> tuple[str, str]:
+        """An extension module of a package that cannot be loaded, and why; empty where enough of them can.
+
+        A package may carry modules for several interpreters, of which this one needs its own.
+        """
+        if not module.is_package or not module.file:
+            return "", ""
+        bad: dict[tuple[str, str], tuple[str, str]] = {}
+        good: set[tuple[str, str]] = set()
+        for path in self._compiled(posixpath.dirname(module.file)):
+            folder, _, name = path.rpartition("/")
+            match = _EXTENSION.fullmatch(name)
+            if match is None or (match["tag"] is None and name.startswith("lib")):
+                continue
+            reason = self.loads(path)
+            if reason:
+                bad.setdefault((folder, match["stem"]), (path, reason))
+            elif match["tag"]:
+                good.add((folder, match["stem"]))
+        return ("", "") if good or not bad else next(iter(bad.values()))
+
+    def _compiled(self, folder: str) -> Iterator[str]:
+        start = bisect_left(self._libraries, f"{folder}/")
+        for path in self._libraries[start : start + _MOST_FILES]:
+            if not path.startswith(f"{folder}/"):
+                return
+            yield path
+
+    @cached_property
+    def _libraries(self) -> list[str]:
+        return sorted(path for path in self.view.elves if path.endswith(".so"))
+
+
+def missing(view: View, site: str, record: bytes) -> str:
+    """An extension module that the record of a package lists, and that is gone; empty where all are there."""
+    for match in _COMPILED.finditer(record):
+        name = match[1].decode("utf-8", "replace")
+        # Tests are left out of images to save space.
+        if "test" not in name and view.tree.entry(f"{site}/{name}") is None:
+            return posixpath.normpath(f"{site}/{name}")
+    return ""
+
+
+def roots(record: bytes) -> list[str]:
+    """The packages and modules that the record of a package lists, each the uppermost one."""
+    uppermost: dict[str, None] = {}
+    names = re.findall(
+        rb"^\"?((?:[A-Za-z_]\w*/){0,3})(?:__init__\.py|([A-Za-z_]\w*)(?:\.(?:cpython-|abi3)[^/,\n]*)?\.(?:py|so))\"?,",
+        record,
+        re.MULTILINE,
+    )
+    for folders, module in names:
+        path = folders.decode().strip("/").replace("/", ".")
+        if path and not module:
+            uppermost[path] = None
+        elif not path and module:
+            uppermost[module.decode()] = None
+    shortest = sorted(uppermost, key=lambda name: name.count("."))
+    upper: list[str] = []
+    for name in shortest:
+        if not any(name.startswith(f"{above}.") for above in upper):
+            upper.append(name)
+    return upper
+
+
+def _tagged(names: frozenset[str], stem: str) -> list[str]:
+    return (
+        sorted(
+            (
+                name
+                for name in names
+                if (match := _EXTENSION.fullmatch(name)) and match["stem"] == stem
+            ),
+            key=lambda name: name.count("."),
+            reverse=True,
+        )
+        if any(name.startswith(f"{stem}.") for name in names)
+        else []
+    )
+
+
+def _series(digits: str) -> str:
+    return f"{digits[0]}.{digits[1:]}"
