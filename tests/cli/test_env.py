@@ -162,9 +162,9 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str], int]] = {
         0,
     ),
     "a release that the matrix does not know": (
-        {"requirements.txt": "torch==0.4.1\n"},
+        {"requirements.txt": "torch==0.3.1\n"},
         {},
-        {"torch": "1.12.0"},
+        {"torch": "1.0.0"},
         4,
     ),
     "a framework for the CPU beside one for the device": (

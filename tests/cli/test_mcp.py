@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests import matrix
-from tests.cli.test_tools import LOG, SAME
+from tests.cli.test_tools import LOG, REQUIREMENTS, SAME
 from toolmatrix.cli.tools import TOOLS
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ async def _asked(real: Cli, cache: str, here: Path) -> None:
     # Reading it would take days.
     (here / "endless.log").touch()
     os.truncate(here / "endless.log", 1 << 42)
-    log = str(shutil.copy(LOG, here))
+    copies = {path: str(shutil.copy(path, here)) for path in (LOG, REQUIREMENTS)}
     async with Client(stdio_client(command)) as client:
         assert client.server_info
         assert client.server_info.name == "toolmatrix"
@@ -97,15 +97,18 @@ async def _asked(real: Cli, cache: str, here: Path) -> None:
         # The client holds each answer to the schema that the server gave.
         for name, (arguments, words) in SAME.items():
             own = ["--distro", "debian12"] if "distro" in TOOLS[name].options else []
-            given = {key: log if value == LOG else value for key, value in arguments.items()}
-            asked = [log if word == LOG else word for word in words]
+            given = {
+                key: copies.get(value, value) if isinstance(value, str) else value
+                for key, value in arguments.items()
+            }
+            asked = [copies.get(word, word) for word in words]
             await _is_the_command(real, client, name, given, [*asked, *own])
         refused = await client.call_tool("resolve", {"request": ["tensorfow"]})
         assert refused.is_error
         assert _text(refused).startswith("error[TM110]: unknown component `tensorfow`\n")
         assert refused.structured_content["error"]["code"] == "TM110"
         # Questions at once wait for no other, and none for one that never ends.
-        logs = ("endless.log", log, log)
+        logs = ("endless.log", copies[LOG], copies[LOG])
         endless, *both = await asyncio.gather(
             *(client.call_tool("diagnose", {"log": one}) for one in logs)
         )

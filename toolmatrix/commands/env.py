@@ -310,7 +310,7 @@ def _solve(context: RequestContext, words: Fields, case: RepositoryCase) -> Case
     for other in _alternatives(context, words, case, best):
         if _rank(other) > _rank(best):
             best = other
-    return best.supported().explained()
+    return best.explained()
 
 
 def _answer(
@@ -327,7 +327,7 @@ def _answer(
         kept = tuple((target, *pin) for target in whole.targets for pin in preferred)
         return whole.replace(keep=(*whole.keep, *kept))
 
-    return answer(context.index, case.lines, request, levels)
+    return answer(context.index, case.lines, request, levels).supported()
 
 
 def _alternatives(

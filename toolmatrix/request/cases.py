@@ -1,6 +1,7 @@
 """The files of a repository as one case: those that count, the lines of a request they make, and the rest of them.
 
-One kind of file wins: a project with dependencies, else requirements, else an environment of conda, else a Dockerfile.
+One kind of file wins: a project with dependencies, else requirements, else an environment of conda, else a Dockerfile,
+else a script or the commands of a README.
 Files nearer to the top come first. Requirements for development, tests and documentation are left out, and those for
 another accelerator. The kinds behind the winner add a Python or a framework that it does not name. A lock file adds
 nothing: its releases are preferred.
@@ -45,6 +46,7 @@ _KINDS = tuple(
         r"pyproject\.toml",
         r"setup\.(?:cfg|py)",
         r"Pipfile",
+        r"pixi\.toml",
         r"requirements?\.(?:txt|in)",
         r"(?:.*[._-])?requirements?(?:[._-].*)?\.(?:txt|in)|requirements?/.*\.(?:txt|in)",
         r"(?:environment|env|conda)\.ya?ml",
@@ -52,9 +54,11 @@ _KINDS = tuple(
         r"cog\.yaml",
         r"(?:docker|container)file",
         r"(?:.*[._-])?(?:docker|container)file(?:[._-].*)?",
+        r"(?:.*[._-])?(?:install|setup)(?:[._-].*)?\.sh",
+        r"(?:readme|install)\.(?:md|markdown)",
     )
 )
-_ALL_COUNT = 4
+_ALL_COUNT = 5
 # Folders whose files are as near as those beside them.
 _SIDE = re.compile(r"(?:requirements?|docker|conda|envs?|environments?|\.devcontainer)/")
 LEFT_OUT = re.compile(
