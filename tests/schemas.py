@@ -49,7 +49,7 @@ NAMED: dict[str, Shape] = {
 REGEX: Shape = {"type": "string", "format": "regex", "minLength": 1}
 BOUNDS = {"NonEmpty": {"minItems": 1}, "Pair": {"minItems": 2, "maxItems": 2}}
 # Documents that have no more keys than are declared, in any of their objects.
-CLOSED = ("harvest", "judged", "layer-reading")
+CLOSED = ("harvest", "judged", "layer-reading", "machine", "porting", "signatures")
 
 
 class Name(NamedTuple):
@@ -194,6 +194,8 @@ class Schema:
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if word == "Annotated" and _word(parts[0]) == "dict":
             return self.mapping(parts[0], node, module)
+        if word == "Annotated" and (_word(parts[1]) or ast.unparse(parts[1]) in NAMED):
+            return self.shape(parts[1], module)
         if word in ("Literal", "Annotated"):
             values = _values(node, module)
             return {"const": values[0]} if len(values) == 1 else {"enum": values}

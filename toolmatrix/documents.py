@@ -3,9 +3,10 @@ last, and a `Value` for each mapping of files that people write.
 
 Type checkers hold the code to these declarations, and tests/schemas.py makes the JSON Schemas of them: the docstring of
 a class, a field or the name of a type is its description. The metadata of `Annotated` are the values that a field may
-have, the keys of a dictionary, or the `toolmatrix.value.Document` whose `to_json` makes it. A key of a file has `-`
-where the field of a `Value` has `_`, and may be missing where the field has a default. The attribute `extra_items` of a
-class is the type of other keys; of the keys `any_of` at least one is there, and of `one_of` exactly one.
+have, the keys of a dictionary, the `toolmatrix.value.Document` whose `to_json` makes it, or the type that a file has in
+its place. A key of a file has `-` where the field of a `Value` has `_`, and may be missing where the field has a
+default. The attribute `extra_items` of a class is the type of other keys; of the keys `any_of` at least one is there,
+and of `one_of` exactly one.
 """
 
 from __future__ import annotations

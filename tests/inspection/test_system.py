@@ -173,7 +173,7 @@ def test_the_data_keeps_its_schema() -> None:
     jsonschema.validate(held, schema)
     used = {one["source"] for part in ("readings", "environment") for one in held[part]}
     assert used <= set(held["sources"])
-    for place in (place for one in held["readings"] for place in one["from"]):
+    for place in (place for one in held["readings"] for place in one["origins"]):
         assert "find" not in place or "(" in place["find"]
 
 

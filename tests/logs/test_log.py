@@ -406,8 +406,10 @@ def test_no_line_takes_a_pattern_long(piece: str) -> None:
     line = piece * (signatures.WINDOW // len(piece))
     patterns = [
         *(pattern.line for one in BOOK.signatures for pattern in one.lines),
-        *(one.line for one in (*BOOK.witnesses, *BOOK.callers, *BOOK.consequences)),
-        *(one.pattern.line for one in BOOK.recoveries),
+        *(
+            one.line
+            for one in (*BOOK.witnesses, *BOOK.callers, *BOOK.consequences, *BOOK.recoveries)
+        ),
         *BOOK.asides,
     ]
     for pattern in patterns:

@@ -57,7 +57,7 @@ Unreleased = Flag
 """The selector may name versions that were never released."""
 
 
-class ComponentEntry(Value):
+class ComponentLayout(Value):
     """A component."""
 
     title: Text
@@ -74,7 +74,7 @@ class ComponentEntry(Value):
     floor: Flag = False
     """Its version is a lower bound."""
     open: Flag = False
-    """Versions nobody listed may exist."""
+    """Unlisted versions may exist."""
     flag: Flag = False
     """A compiler flag."""
     variants: Flag = False
@@ -90,13 +90,12 @@ class ComponentEntry(Value):
     grid: Selector = ""
     """Which of its releases a grid shows as columns."""
     way: Annotated[str, INSTALL_SOURCES] = ""
-    """Who names it gets frameworks this way where nothing is said: a build tool builds them, a driver runs what is
-    published."""
+    """How a request that names it gets frameworks by default: a build tool builds them, a driver runs wheels."""
     accelerators: tuple[Text, ...] = ()
     """The accelerators it can use."""
 
 
-class TargetEntry(Value):
+class TargetLayout(Value):
     """Where a result runs."""
 
     context: Conditions
@@ -106,7 +105,7 @@ class TargetEntry(Value):
     """What a port asks for where it can have it."""
 
 
-class RuleEntry(Value):
+class RuleLayout(Value):
     """A named rule of inheritance."""
 
     widens: Annotated[str, WIDENINGS] | Conditions = ""
@@ -121,19 +120,19 @@ class FrontPage(Value):
     schema: Annotated[str, FRONT]
     date: Day
     """The day the matrix as a whole was last reviewed."""
-    components: Mapping[ComponentName, ComponentEntry]
+    components: Mapping[ComponentName, ComponentLayout]
     """In the order in which the solver chooses."""
     aliases: Mapping[str, Text] = {}
     """What people call components besides: name to component."""
-    targets: Mapping[str, TargetEntry]
+    targets: Mapping[str, TargetLayout]
     """Where a result runs; the first is the default."""
-    rules: Mapping[str, RuleEntry] = {}
+    rules: Mapping[str, RuleLayout] = {}
     """Named rules of inheritance."""
     files: tuple[Text, ...]
     """The fact files, relative to this one; their order says nothing."""
 
 
-class SourceEntry(Value):
+class SourceLayout(Value):
     """What was read."""
 
     title: Text
@@ -142,7 +141,7 @@ class SourceEntry(Value):
     read: Day
 
 
-class ReleaseEntry(Value):
+class ReleaseLayout(Value):
     """A release; other keys are its attributes."""
 
     extra_items = Any
@@ -162,11 +161,11 @@ class ReleaseList(Value):
     source: SourceName
     evidence: EvidenceWord
     where: Where
-    versions: Mapping[str, ReleaseEntry | None]
+    versions: Mapping[str, ReleaseLayout | None]
     about: Text = ""
 
 
-class CellEntry(Value):
+class CellLayout(Value):
     """A selector with what only it says."""
 
     is_: Selector
@@ -178,13 +177,13 @@ class CellEntry(Value):
     unreleased: Unreleased = False
     source: SourceName = ""
     at_least: Flag = False
-    """In a column that limits: not everything was read, so that nobody knows of what the selector does not admit."""
+    """In a column that limits: not everything was read, so that what the selector does not admit is unknown."""
 
 
-Cell = Text | bool | CellEntry
+Cell = Text | bool | CellLayout
 
 
-class RowEntry(Value):
+class RowLayout(Value):
     """A row; other keys are columns."""
 
     extra_items = Cell | tuple[Cell, ...]
@@ -197,7 +196,7 @@ class RowEntry(Value):
     decides: Decides = True
 
 
-class ColumnEntry(Value):
+class ColumnLayout(Value):
     """The meaning of a column."""
 
     as_: Annotated[str, KINDS]
@@ -222,16 +221,16 @@ class ColumnEntry(Value):
     """A row without a cell wants none of it: the source was read whole."""
 
 
-class RequirementsEntry(Value):
+class RequirementsLayout(Value):
     """What the releases of its rows require was read whole: nothing but what facts and `others` name."""
 
     others: tuple[PackageName, ...]
     """Packages that they require and that are no component, by their normalized names."""
     unread: Selector = ""
-    """The releases of which nobody read everything that they require."""
+    """The releases whose requirements were not all read."""
 
 
-class TableEntry(Value):
+class TableLayout(Value):
     """A table of anything but variants."""
 
     id: Id
@@ -244,8 +243,8 @@ class TableEntry(Value):
     key: Text
     """The column with the subject of each row."""
     stands_for: StandsFor = ()
-    columns: Mapping[str, ColumnEntry | tuple[ColumnEntry, ...]]
-    rows: tuple[RowEntry, ...]
+    columns: Mapping[str, ColumnLayout | tuple[ColumnLayout, ...]]
+    rows: tuple[RowLayout, ...]
     defines: Annotated[str, DEFINITIONS] = ""
     """releases: the versions in the key column were released. variants: each row is a published build of them, with
     `line`, `channel` and `machine`."""
@@ -256,10 +255,10 @@ class TableEntry(Value):
     note: Text = ""
     extends: Flag = False
     """Of variants: they are loaded into another package's process, which holds code of its own."""
-    requirements_read: RequirementsEntry | None = None
+    requirements_read: RequirementsLayout | None = None
 
 
-class VariantTableEntry(TableEntry):
+class VariantTableLayout(TableLayout):
     """A table; each of its rows, or it, has a `where`."""
 
     install: Text = ""
@@ -269,7 +268,7 @@ class VariantTableEntry(TableEntry):
     """Of variants: components whose build of the same line they go with."""
 
 
-class StatementEntry(Value):
+class StatementLayout(Value):
     """What holds where versions are as `when` says."""
 
     any_of = ("needs", "requires", "limits", "offers", "tested")
@@ -295,7 +294,7 @@ class StatementEntry(Value):
     unreleased: Unreleased = False
 
 
-class DataEntry(Value):
+class DataLayout(Value):
     """Sourced rows about what is no component."""
 
     id: Id
@@ -310,7 +309,7 @@ class DataEntry(Value):
     """Each row is about the code of one component: columns `component`, `kind`, `against`."""
 
 
-class ChannelEntry(Value):
+class ChannelLayout(Value):
     """Where variants are published."""
 
     id: Id
@@ -322,29 +321,29 @@ class ChannelEntry(Value):
     evidence: EvidenceWord
     where: Where
     default: Flag = False
-    """What is asked when nothing else is said."""
+    """The one that is asked by default."""
     install: tuple[Text, ...] = ()
     """Arguments of pip beside the requirement; `{line}` stands for the line."""
     lines: Mapping[str, tuple[Text, ...]]
     """By accelerator, the lines it carries, the oldest first."""
     unread: tuple[Text, ...] = ()
-    """Components that it publishes as well, of which builds nobody read."""
+    """Components that it publishes as well, in builds that were not read."""
 
 
 class FactFile(Value):
     """A file of facts; docs/facts.md."""
 
     schema: Annotated[str, FACTS]
-    sources: Mapping[str, SourceEntry] = {}
+    sources: Mapping[str, SourceLayout] = {}
     """What was read; keys are unique over the whole matrix."""
-    channels: tuple[ChannelEntry, ...] = ()
+    channels: tuple[ChannelLayout, ...] = ()
     """Where variants are published."""
     releases: tuple[ReleaseList, ...] = ()
-    tables: tuple[VariantTableEntry, ...] = ()
-    statements: tuple[StatementEntry, ...] = ()
-    data: tuple[DataEntry, ...] = ()
+    tables: tuple[VariantTableLayout, ...] = ()
+    statements: tuple[StatementLayout, ...] = ()
+    data: tuple[DataLayout, ...] = ()
     """Sourced rows about what is no component."""
-    components: Mapping[ComponentName, ComponentEntry] = {}
+    components: Mapping[ComponentName, ComponentLayout] = {}
     """Components that the front page does not have."""
 
 

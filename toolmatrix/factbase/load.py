@@ -130,7 +130,7 @@ def _components(node: YamlNode, below: Mapping[str, Component]) -> dict[str, Com
 
 def _component(named: YamlNode, node: YamlNode) -> Component:
     name = named.string("a component")
-    fields = pieces.fields(node, f"component `{name}`", layout.ComponentEntry)
+    fields = pieces.fields(node, f"component `{name}`", layout.ComponentLayout)
     if not _NAME.fullmatch(name):
         named.fail(
             "a component name must be lower case",
@@ -179,7 +179,7 @@ def _check_under(key: YamlNode, components: Mapping[str, Component]) -> None:
 
 
 def _rule(name: str, node: YamlNode, components: Mapping[str, Component]) -> InheritanceRule:
-    fields = pieces.fields(node, f"rule `{name}`", layout.RuleEntry)
+    fields = pieces.fields(node, f"rule `{name}`", layout.RuleLayout)
     widens = fields.get("widens")
     context: dict[str, str] = {}
     widened = ""
@@ -197,7 +197,7 @@ def _rule(name: str, node: YamlNode, components: Mapping[str, Component]) -> Inh
 
 
 def _target(name: str, node: YamlNode, components: Mapping[str, Component]) -> Target:
-    fields = pieces.fields(node, f"target `{name}`", layout.TargetEntry)
+    fields = pieces.fields(node, f"target `{name}`", layout.TargetLayout)
     return Target(
         name=name,
         context=dict(pieces.conditions(fields["context"], components)),
@@ -236,7 +236,7 @@ def _facts(roots: Sequence[YamlNode], merged: Matrix) -> None:
 
 def _source(named: YamlNode, node: YamlNode, layer: Matrix) -> None:
     name = named.string("a source")
-    fields = pieces.fields(node, f"source `{name}`", layout.SourceEntry)
+    fields = pieces.fields(node, f"source `{name}`", layout.SourceLayout)
     source = FactSource(
         name=name,
         title=fields["title"].string("title"),

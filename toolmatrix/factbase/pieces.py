@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Conditions = tuple[tuple[str, str], ...]
 """(component, selector)."""
 
-RELEASE, _ = layout.keys(layout.ReleaseEntry)
+RELEASE, _ = layout.keys(layout.ReleaseLayout)
 """The keys of a release that are not attributes."""
 
 

@@ -49,11 +49,11 @@ _CODE = ("component", "kind", "against")
 
 def statement(recorder: Recorder, node: YamlNode) -> None:
     """Read one statement into a row and its claims."""
-    fields = pieces.fields(node, "a statement", layout.StatementEntry)
-    if not any(kind in fields for kind in layout.StatementEntry.any_of):
+    fields = pieces.fields(node, "a statement", layout.StatementLayout)
+    if not any(kind in fields for kind in layout.StatementLayout.any_of):
         node.fail(
             "a statement says nothing",
-            expected="one or more of " + ", ".join(layout.StatementEntry.any_of),
+            expected="one or more of " + ", ".join(layout.StatementLayout.any_of),
             found="none of them",
         )
     name = pieces.identity(fields)
@@ -127,7 +127,7 @@ def data(recorder: Recorder, node: YamlNode) -> None:
 
     With `lists: code` each row is about the code of one component, and is known by its name.
     """
-    fields = pieces.fields(node, "a data table", layout.DataEntry)
+    fields = pieces.fields(node, "a data table", layout.DataLayout)
     name = recorder.group(fields)
     origin = pieces.Provenance.read(fields, recorder.known)
     columns = [column.string("a column") for column in fields["columns"].sequence("columns")]
@@ -186,7 +186,7 @@ def _check_code(recorder: Recorder, row: YamlNode, cells: Sequence[YamlNode]) ->
 _PACKAGE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 UNKNOWN = "unknown"
 """A cell whose value was not read."""
-ROW, _ = layout.keys(layout.RowEntry)
+ROW, _ = layout.keys(layout.RowLayout)
 _ENDS = ("until", "ended-by")
 _DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?")
 
@@ -230,7 +230,7 @@ def table(recorder: Recorder, node: YamlNode) -> None:
     if defines is not None and defines.choice("defines", layout.DEFINITIONS) == "variants":
         recorder.variants.append(node)
         return
-    fields = pieces.fields(node, "a table", layout.TableEntry)
+    fields = pieces.fields(node, "a table", layout.TableLayout)
     # A column must not have the name of a key of every row.
     common = head(recorder, fields, ROW)
     if "requirements-read" in fields:
@@ -277,7 +277,7 @@ def head(recorder: Recorder, fields: Mapping[str, YamlNode], own: tuple[str, ...
 
 
 def _requirements(node: YamlNode, table: str, component: Component) -> ReadRequirements:
-    fields = pieces.fields(node, "requirements that were read", layout.RequirementsEntry)
+    fields = pieces.fields(node, "requirements that were read", layout.RequirementsLayout)
     others = fields["others"].sequence("others")
     for other in others:
         if not _PACKAGE.fullmatch(other.string("a package")):
@@ -297,7 +297,7 @@ def _requirements(node: YamlNode, table: str, component: Component) -> ReadRequi
 
 def _column(recorder: Recorder, key: YamlNode, node: YamlNode, index: int) -> Column:
     name = key.string("a column")
-    fields = pieces.fields(node, f"column `{name}`", layout.ColumnEntry)
+    fields = pieces.fields(node, f"column `{name}`", layout.ColumnLayout)
     kind = fields["as"].choice("as", KINDS)
     component = pieces.text(fields, "component", name)
     # An attribute is kept and shown, and is about no component.
@@ -467,7 +467,7 @@ class PrintedRow:
     def _claim(self, node: YamlNode, column: Column, when: Conditions, suffix: str) -> Claim:
         components = self.recorder.components
         written = {"is": node} if node.text is not None else None
-        fields = written or pieces.fields(node, "a cell", layout.CellEntry)
+        fields = written or pieces.fields(node, "a cell", layout.CellLayout)
         origin = pieces.Provenance.read(fields, self.recorder.known, self.origin)
         narrower = pieces.conditions(fields.get("when"), components)
         selector = pieces.selector(components[column.component], fields["is"])

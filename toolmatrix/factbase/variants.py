@@ -47,7 +47,7 @@ def component(of: Component) -> Component:
 
 def channel(recorder: Recorder, node: YamlNode) -> None:
     """Read one channel."""
-    fields = pieces.fields(node, "a channel", layout.ChannelEntry)
+    fields = pieces.fields(node, "a channel", layout.ChannelLayout)
     identity = recorder.group(fields)
     origin = pieces.Provenance.read(fields, recorder.known)
     lines: dict[str, str] = {}
@@ -91,7 +91,7 @@ class _Builds(Value):
 
 def table(recorder: Recorder, node: YamlNode) -> None:
     """Read a table of variants into releases of the variant component and what is said of them."""
-    fields = pieces.fields(node, "a table", layout.VariantTableEntry)
+    fields = pieces.fields(node, "a table", layout.VariantTableLayout)
     if "requirements-read" in fields:
         fields["requirements-read"].fail(
             "a table of variants cannot have `requirements-read`",
