@@ -49,7 +49,8 @@ FLOORS = (
     {"solve", "compilation", "inspection", "lockfile", "recipes"},
     {"factbase", "images", "manifests"},
     {"codes"},
-    {"document_store", "http", "resources", "finding", "lines", "outputs", "pack", "toml"}
+    {"finding"},
+    {"document_store", "http", "resources", "lines", "outputs", "pack", "toml"}
     | {"further_errors"},
     {"errors", "opener", "process", "value", "wording", "__init__"},
     {"documents"},

@@ -10,12 +10,12 @@ from toolmatrix.api import Report, harvests, path_list, this_day, trials
 from toolmatrix.api.caller import caller
 from toolmatrix.api.checks import Workers, files, findings_report, load_matrix
 from toolmatrix.api.requests import open_matrix
-from toolmatrix.codes.matrix import ValueNotThere
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
 from toolmatrix.command.options import EXECUTOR, JOBS, WRITE
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.factbase.store import cache_folder
+from toolmatrix.finding import Finding
 from toolmatrix.harvest import environments, families, project, runs
 from toolmatrix.harvest.environments import Bench
 from toolmatrix.harvest.resolver import Uv
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from toolmatrix.api.trials import ImportedReleases, Pins
     from toolmatrix.factbase.index import Index
     from toolmatrix.factbase.model import Claim, Matrix
-    from toolmatrix.finding import Finding
     from toolmatrix.harvest.environments import Operation
     from toolmatrix.harvest.resolver import Resolver
     from toolmatrix.judging.sweep import Release, ReleaseOutcome
@@ -311,7 +310,8 @@ def reopened(matrix: Matrix, clones: str, env: Mapping[str, str]) -> Iterator[Fi
             # A source that names no file or commit, or a clone that lacks it, says nothing against a fact.
             if answer.state == NOT_FOUND:
                 component, selector = claim.when[0]
-                yield ValueNotThere(
+                yield Finding.of(
+                    "TM326",
                     # A value is searched for as text, and the source may spell it otherwise: people should look at it.
                     severity="warning",
                     component=matrix.components[component].variant_of or component,
