@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 from tests.factbase.small import facts, table, write
-from toolmatrix.api.matrix_changes import changes, open_earlier
 from toolmatrix.api.requests import open_matrix
+from toolmatrix.commands.page import changes, open_earlier
 from toolmatrix.errors import MatrixError
 from toolmatrix.factbase import store
 from toolmatrix.resources import schema_path

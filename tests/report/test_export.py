@@ -12,11 +12,11 @@ import jsonschema
 import pytest
 
 from tests.factbase.small import compiled, facts, table
+from toolmatrix.commands.export import COLUMNS, SCHEMA, Extract
 from toolmatrix.factbase.index import Index, in_memory
 from toolmatrix.factbase.records import ClaimRecord, ReleaseRecord
 from toolmatrix.factbase.store import build, open_index
 from toolmatrix.factbase.writer import write as write_index
-from toolmatrix.report.export import COLUMNS, SCHEMA, Extract
 from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
