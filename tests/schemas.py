@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
 from toolmatrix.factbase import evidence
+from toolmatrix.resources import schema_path
 
 PACKAGE = Path(__file__).parent.parent / "toolmatrix"
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -50,6 +52,12 @@ REGEX: Shape = {"type": "string", "format": "regex", "minLength": 1}
 BOUNDS = {"NonEmpty": {"minItems": 1}, "Pair": {"minItems": 2, "maxItems": 2}}
 # Documents that have no more keys than are declared, in any of their objects.
 CLOSED = ("harvest", "judged", "layer-reading", "machine", "porting", "signatures")
+
+
+def shipped(name: str) -> Shape:
+    """The schema of a document, as the package ships it."""
+    made: Shape = json.loads(Path(schema_path(name)).read_text(encoding="utf-8"))
+    return made
 
 
 class Name(NamedTuple):

@@ -17,6 +17,7 @@ from tests import matrix
 from tests.cli.test_documents import validated
 from tests.golden import assert_golden
 from tests.judging import small
+from tests.schemas import shipped
 from toolmatrix.api import checks, files, locks
 from toolmatrix.api.checks import Workers
 from toolmatrix.api.explorer import Explorer
@@ -30,7 +31,6 @@ from toolmatrix.lockfile.model import DEFAULT
 from toolmatrix.request import recipes
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.read import read
-from toolmatrix.resources import schema_path
 from toolmatrix.solve.resolve import possible
 
 if TYPE_CHECKING:
@@ -54,12 +54,6 @@ def sound(here: Path) -> str:
 @pytest.fixture
 def broken(here: Path) -> str:
     return small.write(here, facts=BROKEN)
-
-
-def schema(name: str) -> dict[str, Any]:
-    with open(schema_path(name), encoding="utf-8") as file:
-        found: dict[str, Any] = json.load(file)
-    return found
 
 
 def test_a_sound_matrix_says_yes_last(cli: Cli, sound: str) -> None:
@@ -111,7 +105,7 @@ def test_what_is_odd_about_answers_and_rows_is_told(cli: Cli, here: Path) -> Non
     assert run.code == 0, run.err
     assert_golden("check/odd.txt", run.out.replace(front.removesuffix("front.yaml"), ""))
     found = cli("check", "--matrix", front, "--json", SOURCE_DATE_EPOCH=EPOCH).json()
-    jsonschema.validate(found, schema("findings"))
+    jsonschema.validate(found, shipped("findings"))
     assert {one["code"] for one in found["findings"]} >= {"TM120", "TM311", "TM312", "TM313"}
     sarif = cli("check", "--matrix", front, "--format", "sarif").json()["runs"][0]
     levels = {(one["ruleId"], one["level"]) for one in sarif["results"]}
@@ -151,7 +145,7 @@ def test_a_day_that_is_no_number_is_refused(cli: Cli, sound: str) -> None:
 def test_json_keeps_the_contract(cli: Cli, broken: str, changes: tuple[str, ...]) -> None:
     run = cli("check", "--matrix", broken, "--json", *changes, SOURCE_DATE_EPOCH=EPOCH)
     document = run.json()
-    jsonschema.validate(document, schema("findings"))
+    jsonschema.validate(document, shipped("findings"))
     assert run.code == 1
     assert document["summary"]["errors"] == 1
     first = document["findings"][0]

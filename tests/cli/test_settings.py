@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
-import yaml
 
+from tests.schemas import shipped
 from toolmatrix.cli.parser import parse
 from toolmatrix.cli.prepare import make_context
 from toolmatrix.command import COMMANDS
 from toolmatrix.errors import UsageError
 from toolmatrix.opener import open_file
-from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,8 +38,7 @@ def settings(cli: Cli, *argv: str, **env: str) -> dict[str, Any]:
     outcome = cli("config", "--json", *argv, **env)
     assert (outcome.code, outcome.err) == (0, "")
     document = outcome.json()
-    with open(schema_path("config"), encoding="utf-8") as file:
-        jsonschema.validate(document, yaml.safe_load(file))
+    jsonschema.validate(document, shipped("config"))
     return document
 
 

@@ -21,11 +21,11 @@ from tests.compilation import real as tools
 from tests.compilation.corpus import cases, members
 from tests.compilation.real import program
 from tests.golden import FOLDER, assert_golden
+from tests.schemas import shipped
 from toolmatrix.cli.main import READER_GONE, main
 from toolmatrix.cli.parser import parse
 from toolmatrix.compilation import log_file
 from toolmatrix.compilation.drivers.dry_run import arch_flags
-from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,8 +105,7 @@ def test_the_seed_shows_fourteen_steps_with_what_each_does(real: Cli) -> None:
 @pytest.mark.long
 @pytest.mark.slow
 def test_every_log_makes_a_document_of_the_schema(real: Cli, here: Path) -> None:
-    with open(schema_path("stages"), encoding="utf-8") as file:
-        validator = jsonschema.Draft202012Validator(json.load(file))
+    validator = jsonschema.Draft202012Validator(shipped("stages"))
     for name in NAMES:
         (here / "x.log").write_bytes(members()[f"{name}.log"])
         outcome = real("stages", "--from-log", "x.log", "--json")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from tests.amount import sampled
 from tests.factbase import test_load
 from tests.factbase.small import FRONT, NAMES
 from tests.factbase.test_order import RICH
+from tests.schemas import shipped
 from toolmatrix import resources
 from toolmatrix.factbase import load
 
@@ -56,7 +56,7 @@ def named(value: Any) -> Any:
 
 @cache
 def validator(name: str) -> Draft202012Validator:
-    schema = json.loads(Path(resources.schema_path(name)).read_text())
+    schema = shipped(name)
     Draft202012Validator.check_schema(schema)
     return Draft202012Validator(schema, format_checker=FormatChecker())
 
