@@ -1,4 +1,4 @@
-"""The JSON Schemas of the documents that the program writes, made of the declarations in its source.
+"""The JSON Schemas of the documents that the program writes and reads, made of the declarations in its source.
 
 `UPDATE_GOLDEN=1 ./tests/run tests/test_schemas.py` writes their files. See toolmatrix/documents.py for the words that a
 declaration is made of.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -16,10 +17,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
 from toolmatrix.factbase import evidence
+from toolmatrix.resources import schema_path
 
 PACKAGE = Path(__file__).parent.parent / "toolmatrix"
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 WORDS = "toolmatrix.documents"
+VALUES = "toolmatrix.value"
 
 Shape = dict[str, Any]
 
@@ -30,7 +33,7 @@ NAMED: dict[str, Shape] = {
     "int": {"type": "integer"},
     "float": {"type": "number"},
     "bool": {"type": "boolean"},
-    "Day": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
+    "Day": {"type": "string", "format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
     "Month": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"},
     "Digest": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
     "Code": {"type": "string", "pattern": "^TM[0-9]{3}$"},
@@ -38,10 +41,23 @@ NAMED: dict[str, Shape] = {
     "Count": {"type": "integer", "minimum": 0},
     "Ordinal": {"type": "integer", "minimum": 1},
     "Amount": {"type": "number", "minimum": 0},
+    "Text": {"type": ["string", "number"], "minLength": 1},
+    "Flag": {"enum": [True, False, "true", "false"]},
+    "Rank": {"type": ["integer", "string"], "pattern": "^-?[0-9]+$"},
+    "Id": {"type": ["string", "number"], "minLength": 1, "pattern": "^[^#]*$"},
+    "ComponentName": {"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]*$"},
+    "PackageName": {"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$"},
 }
+REGEX: Shape = {"type": "string", "format": "regex", "minLength": 1}
 BOUNDS = {"NonEmpty": {"minItems": 1}, "Pair": {"minItems": 2, "maxItems": 2}}
 # Documents that have no more keys than are declared, in any of their objects.
-CLOSED = ("harvest", "judged", "layer-reading")
+CLOSED = ("harvest", "judged", "layer-reading", "machine", "porting", "signatures")
+
+
+def shipped(name: str) -> Shape:
+    """The schema of a document, as the package ships it."""
+    made: Shape = json.loads(Path(schema_path(name)).read_text(encoding="utf-8"))
+    return made
 
 
 class Name(NamedTuple):
@@ -52,13 +68,19 @@ class Name(NamedTuple):
 
 
 @cache
-def names(module: str) -> dict[str, ast.AST | Name]:
-    """What the names of a module mean: a class, a value, or what is imported."""
+def source(module: str) -> ast.Module:
+    """The source of a module."""
     spec = find_spec(module)
     assert spec is not None
     assert spec.origin is not None
+    return ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+
+
+@cache
+def names(module: str) -> dict[str, ast.AST | Name]:
+    """What the names of a module mean: a class, a value, or what is imported."""
     known: dict[str, ast.AST | Name] = {}
-    for node in _statements(ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body):
+    for node in _statements(source(module).body):
         if isinstance(node, ast.ClassDef):
             known[node.name] = node
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -119,24 +141,37 @@ class Schema:
         made: Shape = {"type": "object", "required": [], "properties": {}}
         for base in getattr(node, "bases", ()):
             name, parent = meaning(base, module)
-            if _declares(parent):
+            if _declares(parent) and name.module != VALUES:
                 inherited = self.objects(parent, name.module)
                 made["required"] += inherited["required"]
                 made["properties"] |= inherited["properties"]
-        partial = any(one.arg == "total" for one in getattr(node, "keywords", ()))
-        for field, annotation in _fields(node):
-            needed = not partial
-            if isinstance(annotation, ast.Subscript) and _word(annotation) == "NotRequired":
-                annotation, needed = annotation.slice, False
+        written = _is_written(node, module)
+        for field, annotation, needed in _keys(node, written=written):
             made["properties"][field] = self.shape(annotation, module)
             made["required"] += [field] if needed else []
-        if self.closed:
+        if self.closed or written:
             made["additionalProperties"] = False
         if not isinstance(node, ast.ClassDef):
             return made
         for field, text in _docstrings(node):
+            field = _key(field) if written else field
             made["properties"][field] = made["properties"][field] | {"description": text}
+        made |= self.attributes(node, module)
         return {"description": _text(ast.get_docstring(node) or ""), **made}
+
+    def attributes(self, node: ast.ClassDef, module: str) -> Shape:
+        """What attributes of a class say of its keys."""
+        made: Shape = {}
+        for one in node.body:
+            if not isinstance(one, ast.Assign):
+                continue
+            match ast.unparse(one.targets[0]):
+                case "extra_items":
+                    made["additionalProperties"] = self.shape(one.value, module)
+                case "any_of" | "one_of" as word:
+                    choices = [{"required": [key]} for key in ast.literal_eval(one.value)]
+                    made[word.replace("_of", "Of")] = choices
+        return made
 
     def shape(self, node: ast.expr, module: str) -> Shape:
         """The shape of an annotation."""
@@ -156,23 +191,35 @@ class Schema:
                 self.definitions[own] = self.objects(found, name.module)
             return {"$ref": f"#/$defs/{own}"}
         assert isinstance(found, ast.expr), f"{module}: {ast.unparse(node)}"
-        return self.shape(found, name.module)
+        text = dict(_docstrings(source(name.module))).get(name.name)
+        if text is None:
+            return self.shape(found, name.module)
+        self.definitions[name.name] = {"description": text, **self.shape(found, name.module)}
+        return {"$ref": f"#/$defs/{name.name}"}
 
     def subscript(self, word: str, node: ast.Subscript, module: str) -> Shape:
         """The shape of an annotation with brackets."""
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if word == "Annotated" and _word(parts[0]) == "dict":
             return self.mapping(parts[0], node, module)
+        if word == "Annotated" and (_word(parts[1]) or ast.unparse(parts[1]) in NAMED):
+            return self.shape(parts[1], module)
         if word in ("Literal", "Annotated"):
             values = _values(node, module)
             return {"const": values[0]} if len(values) == 1 else {"enum": values}
+        if word == "re.Pattern":
+            return dict(REGEX)
         if word in ("dict", "Mapping"):
-            return {"type": "object", "additionalProperties": self.shape(parts[1], module)}
+            made = {"type": "object", "additionalProperties": self.shape(parts[1], module)}
+            keys = self.shape(parts[0], module)
+            return made if keys == NAMED["str"] else made | {"propertyNames": keys}
         assert word in ("list", "tuple", "Sequence", *BOUNDS), ast.unparse(node)
         if word == "tuple" and ast.unparse(parts[-1]) != "...":
             size = len(parts)
-            items = self.shape(parts[0], module)
-            return {"type": "array", "items": items, "minItems": size, "maxItems": size}
+            items = [self.shape(one, module) for one in parts]
+            if any(one != items[0] for one in items):
+                return {"type": "array", "prefixItems": items, "items": False, "minItems": size}
+            return {"type": "array", "items": items[0], "minItems": size, "maxItems": size}
         return {"type": "array", "items": self.shape(parts[0], module), **BOUNDS.get(word, {})}
 
     def mapping(self, node: ast.expr, annotated: ast.Subscript, module: str) -> Shape:
@@ -211,11 +258,46 @@ def _fields(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
             yield ast.unparse(one.target), one.annotation
 
 
-def _docstrings(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    """The fields that have a text below them."""
+def _keys(node: ast.AST, *, written: bool) -> Iterator[tuple[str, ast.expr, bool]]:
+    """The keys of a class's own fields, with their annotations and whether they must be there."""
+    if written:
+        for one in getattr(node, "body", ()):
+            if isinstance(one, ast.AnnAssign):
+                annotation = one.annotation
+                if one.value and ast.unparse(one.value) == "None":
+                    assert isinstance(annotation, ast.BinOp)
+                    annotation = annotation.left
+                yield _key(ast.unparse(one.target)), annotation, one.value is None
+        return
+    partial = any(one.arg == "total" for one in getattr(node, "keywords", ()))
+    for field, annotation in _fields(node):
+        needed = not partial
+        if isinstance(annotation, ast.Subscript) and _word(annotation) == "NotRequired":
+            annotation, needed = annotation.slice, False
+        yield field, annotation, needed
+
+
+def _key(field: str) -> str:
+    """The key of a file that a field of a `Value` stands for."""
+    return field.rstrip("_").replace("_", "-")
+
+
+def _is_written(node: ast.AST, module: str) -> bool:
+    """Whether a class is a `Value` that stands for a mapping in files."""
+    bases = [meaning(base, module) for base in getattr(node, "bases", ())]
+    return any(
+        name == (VALUES, "Value") or _is_written(parent, name.module)
+        for name, parent in bases
+        if parent is not None and name != (VALUES, "Document")
+    )
+
+
+def _docstrings(node: ast.ClassDef | ast.Module) -> Iterator[tuple[str, str]]:
+    """The fields or names that have a text below them."""
     for before, after in zip(node.body, node.body[1:], strict=False):
-        if isinstance(before, ast.AnnAssign) and isinstance(after, ast.Expr):
-            yield ast.unparse(before.target), _text(ast.literal_eval(after.value))
+        if isinstance(before, (ast.AnnAssign, ast.Assign)) and isinstance(after, ast.Expr):
+            target = before.target if isinstance(before, ast.AnnAssign) else before.targets[0]
+            yield ast.unparse(target), _text(ast.literal_eval(after.value))
 
 
 def _text(docstring: str) -> str:

@@ -1,8 +1,12 @@
-"""The words in which modules declare the documents that they make: a `TypedDict` for each object, down to the last.
+"""The words in which modules declare documents: a `TypedDict` for each object of those that they make, down to the
+last, and a `Value` for each mapping of files that people write.
 
 Type checkers hold the code to these declarations, and tests/schemas.py makes the JSON Schemas of them: the docstring of
-a class or a field is its description. The metadata of `Annotated` are the values that a field may have, the keys of a
-dictionary, or the `toolmatrix.value.Document` whose `to_json` makes it.
+a class, a field or the name of a type is its description. The metadata of `Annotated` are the values that a field may
+have, the keys of a dictionary, the `toolmatrix.value.Document` whose `to_json` makes it, or the type that a file has in
+its place. A key of a file has `-` where the field of a `Value` has `_`, and may be missing where the field has a
+default. The attribute `extra_items` of a class is the type of other keys; of the keys `any_of` at least one is there,
+and of `one_of` exactly one.
 """
 
 from __future__ import annotations
@@ -41,21 +45,27 @@ __all__ = (
     "Annotated",
     "Any",
     "Code",
+    "ComponentName",
     "Count",
     "Day",
     "Digest",
     "Evidence",
     "FilePlace",
+    "Flag",
     "HasFrom",
     "HasIs",
     "HasWith",
+    "Id",
     "Literal",
     "MatrixHead",
     "Month",
     "NonEmpty",
     "NotRequired",
     "Ordinal",
+    "PackageName",
     "Pair",
+    "Rank",
+    "Text",
     "TypedDict",
 )
 
@@ -75,6 +85,18 @@ Ordinal = int
 """A number from 1, as lines have."""
 Amount = float
 """A number from 0 that need not be whole."""
+Text = str
+"""A text that is not empty; YAML reads some of them as numbers."""
+Flag = bool
+"""true or false, also as text."""
+Rank = int
+"""A whole number, also as text."""
+Id = str
+"""The name of a fact, which `#` would end."""
+ComponentName = str
+"""The name of a component."""
+PackageName = str
+"""The normalized name of a package (PEP 503)."""
 
 
 class FilePlace(TypedDict):

@@ -1,12 +1,15 @@
 """A finding: one judged difference, with a code, a place and the facts behind it.
 
-The classes of `toolmatrix.codes` are its codes, each with its own fields, sentence and help; judges make them, `report`
-lays them out. A verdict is what came of one check of an image or a machine, whether it found something or not.
+The pages of rules.yaml are its codes, each with the templates of its sentence and its help; judges make findings,
+`report` lays them out. A verdict is what came of one check of an image or a machine, whether it found something or not.
 """
 
 from __future__ import annotations
 
+from functools import cache
+
 from toolmatrix.documents import Annotated, Code, Count, TypedDict
+from toolmatrix.resources import load_yaml, rules_path
 from toolmatrix.value import Value
 from toolmatrix.wording import few, quoted
 
@@ -15,10 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, Protocol, TypeVar
 
+    from typing_extensions import Self
+
     from toolmatrix.errors import Position
 
     AnyFinding = TypeVar("AnyFinding", bound="Finding")
 
+UNDECIDED = "TM120"
+"""The code of what no fact decides."""
 SEVERITIES = ("error", "warning", "info")
 VERDICTS = "toolmatrix.verdicts/1"
 """The schema of what came of all checks of a subject."""
@@ -130,17 +137,20 @@ if TYPE_CHECKING:
 
 
 class Finding(Value):
-    """One judged difference; a subclass is a code and adds its fields.
+    """One judged difference.
 
-    `text` and `advice` are its sentence and its help. Any of its attributes has a place in them, and in the sentence
-    `{named}`, the component with its releases, `{some}`, the same with a few of them, and `{in_ways}`.
+    `text` and `advice` are the templates of its sentence and its help. Its `values`, which it is about besides, have a
+    place in them, as `phrases` and any of its attributes have, and in the sentence `{named}`, the component with its
+    releases, `{some}`, the same with a few of them, and `{in_ways}`.
 
     `plan` and `stage` count from 0: the invocation of a driver in a log, and the stage of it.
     """
 
-    code = ""
-    text = ""
-    advice = ""
+    code: str
+    text: str = ""
+    advice: str = ""
+    values: tuple[tuple[str, Any], ...] = ()
+    phrases: tuple[tuple[str, str], ...] = ()
     severity: str
     component: str = ""
     releases: tuple[str, ...] = ()
@@ -153,12 +163,59 @@ class Finding(Value):
     plan: int | None = None
     stage: int | None = None
 
+    @classmethod
+    def of(
+        cls, code: str, variant: str = "", *, phrases: Mapping[str, str] = {}, **fields: Any
+    ) -> Self:
+        """The finding of a code, whose page has its templates, in that `variant`, and its severity unless it is given.
+
+        What is no field of a finding is one of its values.
+        """
+        page = code_pages()[code]
+        own = tuple(name for name in fields if name not in cls._fields)
+        values = tuple((name, fields.pop(name)) for name in own)
+        return cls(
+            code=code,
+            text=_template(page.get("text", ""), variant),
+            advice=_template(page.get("help", ""), variant),
+            values=values,
+            phrases=tuple(phrases.items()),
+            **({"severity": page["severity"]} | fields),
+        )
+
+    def __getitem__(self, name: str) -> Any:
+        return dict(self.values)[name]
+
     @property
     def names(self) -> tuple[str, ...]:
-        """The values of the fields that its code adds, one after the other."""
-        # Inherited fields come first, in the order of the classes.
-        own = self._fields[len(Finding._fields) :]
-        return tuple(_flatten(getattr(self, field) for field in own))
+        """What it is about besides: the fields of its class, then its values, one after the other."""
+        own = [getattr(self, field) for field in self._fields if field not in Finding._fields]
+        return tuple(_flatten([*own, *(value for _, value in self.values)]))
+
+    @property
+    def fact(self) -> str:
+        """The first of the facts."""
+        return self.facts[0]
+
+    @property
+    def pin(self) -> str:
+        """`tensorflow==2.6.5`, the newest of the releases."""
+        return f"{self.component}=={self.releases[-1]}"
+
+    @property
+    def request_words(self) -> str:
+        """`'tensorflow==2.6.5' --target arm --from wheel`, as a shell takes it."""
+        # A request has one way, and the reason is the same in all: the first represents them.
+        first = self.ways[0]
+        accelerator = f" --accelerator {first.accelerator}" if first.accelerator else ""
+        return f"'{self.pin}' --target {first.target} --from {first.from_}{accelerator}"
+
+    @property
+    def toolkit(self) -> str:
+        """`cuda 13.0.1 to 13.0.3`: its component and releases, where these are the toolkit of a plan."""
+        # A driver prints its version, which several releases may ship.
+        ends = self.releases[:1] + self.releases[1:][-1:]
+        return f"{self.component} {' to '.join(ends)}" if ends else "this toolkit"
 
     def sentence(self, words: Words) -> str:
         """The sentence that says what was found."""
@@ -167,6 +224,17 @@ class Finding(Value):
     def help(self) -> str:
         """The sentence that says what to do next; empty where there is nothing to do."""
         return self.advice.format_map(_TemplateFields(self))
+
+
+@cache
+def code_pages() -> dict[str, dict[str, Any]]:
+    """The pages of the codes in rules.yaml."""
+    pages: dict[str, dict[str, Any]] = load_yaml(rules_path())
+    return pages
+
+
+def _template(text: str | Mapping[str, str], variant: str) -> str:
+    return text if isinstance(text, str) else text[variant if variant in text else "otherwise"]
 
 
 def union_of_fields(values: Iterable[Value], field: str) -> tuple[Any, ...]:
@@ -199,8 +267,9 @@ class _TemplateFields(dict[str, str]):
             return named if field == "named" else few(named, _FEW)
         if self.words is not None and field == "in_ways":
             return self.words.ways(finding.ways)
-        # Templates are part of the code; values are never parsed as templates.
-        value = getattr(finding, field)
+        # Templates are part of the program; values are never parsed as templates.
+        own = {**dict(finding.values), **dict(finding.phrases)}
+        value = own[field] if field in own else getattr(finding, field)
         return quoted(value) if isinstance(value, tuple) else str(value)
 
 

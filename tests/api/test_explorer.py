@@ -12,6 +12,7 @@ import pytest
 
 import toolmatrix
 from tests import matrix
+from tests.schemas import shipped
 from toolmatrix.api.explorer import Explorer
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.cli.main import main
@@ -20,7 +21,6 @@ from toolmatrix.report.claims import address
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.request.fields import parse_arguments
 from toolmatrix.request.names import Names
-from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,8 +44,7 @@ def explorer() -> Explorer:
 def checked(document: Document) -> Document:
     """A document that fits the schema it names."""
     name = document["schema"].partition("/")[0].removeprefix("toolmatrix.")
-    with open(schema_path(name), encoding="utf-8") as file:
-        jsonschema.validate(document, json.load(file))
+    jsonschema.validate(document, shipped(name))
     return document
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
 
 from tests.factbase.small import facts, table, write
-from toolmatrix.api.matrix_changes import changes, open_earlier
+from tests.schemas import shipped
 from toolmatrix.api.requests import open_matrix
+from toolmatrix.commands.page import changes, open_earlier
 from toolmatrix.errors import MatrixError
 from toolmatrix.factbase import store
-from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,8 +49,7 @@ def test_facts_that_came_went_and_say_something_else_are_told(tmp_path: Path) ->
         )
     )
     document = changes(before, after)
-    with open(schema_path("matrix-changes"), encoding="utf-8") as file:
-        jsonschema.validate(document, json.load(file))
+    jsonschema.validate(document, shipped("matrix-changes"))
     (part,) = document["components"]
     told = [(one["how"], one["id"], one["was"] and one["was"]["text"]) for one in part["listed"]]
     assert told == [

@@ -17,6 +17,7 @@ import jsonschema
 import pytest
 
 from tests import matrix
+from tests.schemas import shipped
 from toolmatrix.api.explorer import Explorer
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.cli.main import main
@@ -24,7 +25,7 @@ from toolmatrix.commands import page as pages
 from toolmatrix.commands.page import RUNTIME, page
 from toolmatrix.errors import OutputError, ToolMissing, UsageError
 from toolmatrix.factbase.index import Index
-from toolmatrix.resources import explorer_root, schema_path
+from toolmatrix.resources import explorer_root
 
 pytestmark = [pytest.mark.slow, pytest.mark.process, pytest.mark.long]
 
@@ -237,8 +238,7 @@ def test_the_command_says_what_it_wrote(cache: str, pyodide: Path, tmp_path: Pat
     assert err == f"hint: `python3 -m http.server -d {folder}` shows it at port 8000\n"
     code, out, _ = run(cache, "-o", folder, "--pyodide", str(pyodide), "--json")
     document = json.loads(out)
-    with open(schema_path("page"), encoding="utf-8") as file:
-        jsonschema.validate(document, json.load(file))
+    jsonschema.validate(document, shipped("page"))
     sizes = {name: part["size"] for name, part in document["files"].items()}
     written = {name: len(data) for name, data in files(tmp_path / "site").items()}
     assert sizes == {name: size for name, size in written.items() if name != "page.json"}

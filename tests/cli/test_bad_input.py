@@ -14,8 +14,8 @@ import jsonschema
 import pytest
 
 from tests.cli.transcript import FORMS
+from tests.schemas import shipped
 from toolmatrix.cli.main import main
-from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli, Outcome
@@ -250,13 +250,12 @@ def test_one_error_and_nothing_else(real: Cli, command: str, code: str, words: l
 
 @pytest.mark.parametrize("line", list(MESSAGES)[:12])
 def test_the_same_error_as_json(real: Cli, line: str) -> None:
-    import json
 
     outcome = real(*shlex.split(line), "--json")
     error = outcome.json()["error"]
     assert outcome.err == ""
     assert f"error[{error['code']}]: {error['what']}\n" in MESSAGES[line]
-    jsonschema.validate(outcome.json(), json.loads(Path(schema_path("error")).read_text()))
+    jsonschema.validate(outcome.json(), shipped("error"))
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
 import zstandard
 
 from tests.logs import captured as logs
-from toolmatrix.resources import schema_path
+from tests.schemas import shipped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,12 +23,6 @@ LOG = (
     "make: *** [all] Error 1\n"
 )
 REFUSED = "nvcc fatal   : Unsupported gpu architecture 'compute_86'"
-
-
-def schema(name: str) -> dict[str, Any]:
-    with open(schema_path(name), encoding="utf-8") as file:
-        found: dict[str, Any] = json.load(file)
-    return found
 
 
 def test_a_failure_is_told_with_its_facts_and_a_fix(real: Cli) -> None:
@@ -80,7 +73,7 @@ def test_the_document_keeps_its_schema(real: Cli, here: Path) -> None:
     run = real("diagnose", "build.log", "--json")
     assert run.code == 1
     document = run.json()
-    jsonschema.validate(document, schema("findings"))
+    jsonschema.validate(document, shipped("findings"))
     first, second = document["findings"]
     assert (first["code"], first["where"]["line"]) == ("TM201", 2)
     assert [side["component"] for side in first["between"]] == ["cuda", "arch"]

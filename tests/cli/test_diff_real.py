@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.test_diff_subjects import ARM_FLAGS, suspicious
+from tests.cli.test_diff import ARM_FLAGS, suspicious
 from tests.engine import bases, docker
 from tests.engine.__main__ import folder
 from tests.images import images

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
 
-from toolmatrix.resources import schema_path
+from tests.schemas import shipped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,9 +56,7 @@ REAL = [
 @cache
 def validator(name: str) -> jsonschema.Draft202012Validator:
     """The schema of a name, which is one itself."""
-    path = Path(schema_path(name))
-    assert path.is_file(), f"there is no schema for toolmatrix.{name}/1"
-    schema = json.loads(path.read_text())
+    schema = shipped(name)
     assert schema["title"] == f"toolmatrix.{name}/1"
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
@@ -90,7 +87,7 @@ def test_a_schema_refuses_what_is_not_its_document(small: Cli) -> None:
     """Every required key of every document is missed when it is gone."""
     for name, line in SMALL:
         document = small(*shlex.split(line), "--json").json()
-        schema = json.loads(Path(schema_path(name)).read_text())
+        schema = shipped(name)
         assert "schema" in schema["required"]
         for key in schema["required"]:
             less = {one: value for one, value in document.items() if one != key}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from toolmatrix.report.export import Extract
+from toolmatrix.commands.export import Extract
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
 
 from tests.judging import small
-from toolmatrix.resources import schema_path
+from tests.schemas import shipped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,12 +22,6 @@ GPU_ROW = "tensorflow-tested-linux-gpu/2.6.0"
 @pytest.fixture
 def front(here: Path) -> str:
     return small.write(here)
-
-
-def schema(name: str) -> dict[str, Any]:
-    with open(schema_path(name), encoding="utf-8") as file:
-        found: dict[str, Any] = json.load(file)
-    return found
 
 
 def test_the_summary_counts_by_evidence_component_and_source(cli: Cli, front: str) -> None:
@@ -86,7 +79,7 @@ def test_a_row_is_shown_in_full(cli: Cli, cache: str) -> None:
 def test_a_claim_is_shown_with_what_it_overrules(cli: Cli, cache: str) -> None:
     run = cli("facts", "tensorflow-wheels/2.6.5#python", "--json", XDG_CACHE_HOME=cache)
     document = run.json()
-    jsonschema.validate(document, schema("fact"))
+    jsonschema.validate(document, shipped("fact"))
     (fact,) = document["facts"]
     (claim,) = fact["claims"]
     assert claim["strength"] == "hard"
@@ -155,7 +148,7 @@ def test_old_facts_exit_with_1(cli: Cli, front: str, days: str, code: int, last:
     assert run.code == code
     assert run.out.splitlines()[-1] == last
     listed = cli("facts", "--stale", days, "--json", "--matrix", front, SOURCE_DATE_EPOCH=EPOCH)
-    jsonschema.validate(listed.json(), schema("facts-list"))
+    jsonschema.validate(listed.json(), shipped("facts-list"))
     assert listed.code == code
     assert [fact["id"] for fact in listed.json()["facts"]] == ["tested/2.0#tool"] * code
 
@@ -205,5 +198,5 @@ def test_a_source_nobody_knows_gets_the_nearest(cli: Cli, front: str) -> None:
 def test_json_keeps_the_contract(cli: Cli, cache: str, words: tuple[str, ...], name: str) -> None:
     run = cli("facts", *words, "--json", XDG_CACHE_HOME=cache, SOURCE_DATE_EPOCH="1900000000")
     document = run.json()
-    jsonschema.validate(document, schema(name))
+    jsonschema.validate(document, shipped(name))
     assert document["schema"] == f"toolmatrix.{name}/1"

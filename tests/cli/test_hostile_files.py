@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.test_named_files import NAMING, SETTINGS
+from tests.cli.test_settings import NAMING, SETTINGS
 
 if TYPE_CHECKING:
     from pathlib import Path

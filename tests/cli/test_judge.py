@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
 
 from tests.manifests import patches
+from tests.schemas import shipped
 from toolmatrix.manifests import files, read
-from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,12 +27,6 @@ def file(here: Path) -> Path:
     path = here / "requirements.txt"
     path.write_text(REQUIREMENTS)
     return path
-
-
-def schema() -> dict[str, Any]:
-    with open(schema_path("judged"), encoding="utf-8") as stream:
-        found: dict[str, Any] = json.load(stream)
-    return found
 
 
 def test_a_refusal_is_told_with_its_places_its_fact_and_the_edit(real: Cli, file: Path) -> None:
@@ -67,7 +60,7 @@ def test_a_refusal_is_told_with_its_places_its_fact_and_the_edit(real: Cli, file
 
 def test_the_document_has_every_part_pair_and_place(real: Cli, file: Path) -> None:
     document = real("judge", file.name, "--json").json()
-    jsonschema.validate(document, schema())
+    jsonschema.validate(document, shipped("judged"))
     (told,) = document["files"]
     assert (document["outcome"], told["outcome"], told["kind"]) == ("no", "no", "requirements")
     assert told["summary"] == {
@@ -96,7 +89,7 @@ def test_lines_of_one_package_and_a_release_that_is_not_there_have_their_reasons
         "  --> requirements.txt:2:1  numpy<1.24\n"
         "    | no release of numpy satisfies all of them\n"
     )
-    jsonschema.validate(real("judge", file.name, "--json").json(), schema())
+    jsonschema.validate(real("judge", file.name, "--json").json(), shipped("judged"))
 
 
 def test_the_patch_alone_is_what_patch_takes(real: Cli, file: Path) -> None:
@@ -166,7 +159,7 @@ def test_a_folder_is_all_its_files_and_a_template_is_not_read(real: Cli, file: P
         "./requirements.txt: facts forbid it; of 1 pair 1 refused, 0 fine and 0 not covered by facts",
         "2 files: 1 refused and 1 not read",
     ]
-    jsonschema.validate(real("judge", ".", "--json").json(), schema())
+    jsonschema.validate(real("judge", ".", "--json").json(), shipped("judged"))
 
 
 def test_what_cannot_be_judged_is_one_error(real: Cli, here: Path) -> None:
@@ -205,7 +198,7 @@ def test_a_paste_is_read_from_stdin_and_commands_resolve_its_conflicts(real: Cli
         "  pip install torch==2.1.1"
     )
     document = real("judge", "-", "--json", piped=PASTE).json()
-    jsonschema.validate(document, schema())
+    jsonschema.validate(document, shipped("judged"))
     (told,) = document["files"]
     assert (told["path"], told["kind"]) == ("stdin", "paste")
     assert told["edit"] == {

@@ -13,8 +13,8 @@ import pytest
 
 from tests.cli.test_documents import validated
 from tests.golden import assert_golden
+from tests.schemas import shipped
 from toolmatrix.lockfile import lock_file
-from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,8 +69,7 @@ def test_golden_lock_of_three_targets(lock: Cli, here: Path) -> None:
     told = f"wrote toolmatrix.lock: 3 targets, {count} components\n"
     assert outcome == (0, told, "")
     assert_golden("three-targets.lock", lock_file.text(found.replace(matrix_digest="sha256:0")))
-    with open(schema_path("lock"), encoding="utf-8") as file:
-        jsonschema.validate(tomllib.loads((here / "toolmatrix.lock").read_text()), json.load(file))
+    jsonschema.validate(tomllib.loads((here / "toolmatrix.lock").read_text()), shipped("lock"))
 
 
 def test_the_lock_says_what_resolve_says(lock: Cli, cli: Cli, here: Path, cache: str) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
 
-from toolmatrix.resources import schema_path
+from tests.schemas import shipped
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -34,17 +33,11 @@ REFUSED = [
 FAILED = ["tensorflow==2.6.55", "tensorflo", "tensorflow --tagret x86", "tensorflow>=3,<2"]
 
 
-def schema(name: str) -> dict[str, Any]:
-    with open(schema_path(name), encoding="utf-8") as file:
-        found: dict[str, Any] = json.load(file)
-    return found
-
-
 @pytest.mark.parametrize(
     "name", ["resolution", "conflict", "findings", "fact", "facts-list", "error"]
 )
 def test_a_schema_is_a_schema_and_leaves_room_to_grow(name: str) -> None:
-    document = schema(name)
+    document = shipped(name)
     jsonschema.Draft202012Validator.check_schema(document)
     assert document["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert document["title"].startswith("toolmatrix.")
@@ -56,7 +49,7 @@ def test_a_schema_is_a_schema_and_leaves_room_to_grow(name: str) -> None:
 def test_an_answer_keeps_the_contract(cli: Cli, cache: str, words: str) -> None:
     run = cli("resolve", *words.split(), "--json", XDG_CACHE_HOME=cache)
     assert run.code == 0, run.out
-    jsonschema.validate(run.json(), schema("resolution"))
+    jsonschema.validate(run.json(), shipped("resolution"))
 
 
 @pytest.mark.parametrize("words", REFUSED)
@@ -64,16 +57,16 @@ def test_a_refusal_keeps_the_contract(cli: Cli, cache: str, words: str) -> None:
     run = cli("resolve", *words.split(), "--json", XDG_CACHE_HOME=cache)
     assert run.code == 1, run.out
     document = run.json()
-    jsonschema.validate(document, schema("conflict"))
+    jsonschema.validate(document, shipped("conflict"))
     for repair in document["repairs"]:
-        jsonschema.validate(repair["resolution"], schema("resolution"))
+        jsonschema.validate(repair["resolution"], shipped("resolution"))
 
 
 @pytest.mark.parametrize("words", FAILED)
 def test_a_failure_keeps_the_contract(cli: Cli, cache: str, words: str) -> None:
     run = cli("resolve", *words.split(), "--json", XDG_CACHE_HOME=cache)
     assert run.code in (2, 3)
-    jsonschema.validate(run.json(), schema("error"))
+    jsonschema.validate(run.json(), shipped("error"))
 
 
 @pytest.mark.parametrize("words", [ANSWERED[3], REFUSED[0]])

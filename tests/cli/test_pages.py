@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 from tests import matrix
 from tests.cli.conftest import SMALL
 from tests.compilation.real import program
+from tests.schemas import shipped
 from toolmatrix import errors
 from toolmatrix.cli import topics
 from toolmatrix.command import COMMANDS, GROUPS, all_options
@@ -22,7 +22,6 @@ from toolmatrix.command.options import COMMON
 from toolmatrix.commands import _man
 from toolmatrix.commands.help import flags
 from toolmatrix.report.rules import load_rules
-from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -187,9 +186,7 @@ def test_rule_prints_pages_and_lists(cli: Cli) -> None:
 
 
 def test_rule_as_json_follows_its_schema(cli: Cli) -> None:
-    with open(schema_path("rules"), encoding="utf-8") as file:
-        schema = json.load(file)
-    jsonschema.validate(cli("rule", "--json").json(), schema)
+    jsonschema.validate(cli("rule", "--json").json(), shipped("rules"))
     document = cli("rule", "TM101", "--json").json()
     assert [one["code"] for one in document["rules"]] == ["TM101"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 
 import pytest
@@ -10,10 +9,10 @@ from jsonschema import Draft202012Validator
 
 from tests.compilation import corpus
 from tests.compilation.laws.used import TEMP
+from tests.schemas import shipped
 from toolmatrix.compilation import Log, parse_log
 from toolmatrix.compilation.compare import LogComparison, compare
 from toolmatrix.report.stage_diff import document, load_flags
-from toolmatrix.resources import schema_path
 
 NAMED = [case.name for case in corpus.cases()][::40]
 
@@ -117,8 +116,7 @@ def test_what_is_said_of_a_flag_agrees_with_the_captures() -> None:
 
 
 def test_every_comparison_is_a_document_of_its_schema() -> None:
-    with open(schema_path("stage-differences"), encoding="utf-8") as file:
-        validator = Draft202012Validator(json.load(file))
+    validator = Draft202012Validator(shipped("stage-differences"))
     logs = [read(name) for name in NAMED]
     for old, new in pairwise(logs):
         validator.validate(document(("old", old), ("new", new), compare(old, new)))

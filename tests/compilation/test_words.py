@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.compilation.bindings import jobs, trees_of_jobs, trees_of_stages
+from tests.compilation.corpus import case, cases
+from tests.compilation.laws.outputs import broken
+from tests.compilation.real import nvcc, program
+from toolmatrix.compilation import parse, parse_log
+from toolmatrix.compilation.drivers.dry_run import dry_run
 from toolmatrix.compilation.drivers.nvcc_commands import (
     Lexicon,
     closed,
     take_redirections,
     variables,
 )
+from toolmatrix.compilation.replay import ninja, replay
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 WORD = st.text(st.characters(exclude_characters='"\\\n', exclude_categories=["Cs"]), max_size=8)
 QUOTABLE = st.lists(st.one_of(WORD, st.just('"')), max_size=4).map("".join)
@@ -134,3 +148,100 @@ def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(100):
         assert memory.split(f"a{number} $b")[1] == [f"a{number}", "$b"]
     assert len(memory._known) <= 10
+
+
+# The graph read from `-###` is the one that `-ccc-print-bindings` tells of, edge by edge.
+
+
+PAIRS = {
+    **{
+        f"clang-{version}__hip-print-bindings": f"clang-{version}__hip-link-two"
+        for version in ("13.0.1", "15.0.6", "16.0.6", "19.1.7", "21.1.8", "23.1.4")
+    },
+    **{
+        f"hipcc-{version}__print-bindings": f"hipcc-{version}__link-many-gfx"
+        for version in ("5.2.3", "7.0.2")
+    },
+}
+
+
+@pytest.mark.parametrize("bindings", PAIRS)
+def test_a_dry_run_has_the_edges_of_the_bindings(bindings: str) -> None:
+    told = jobs(case(bindings).text)
+    assert told
+    assert trees_of_stages(parse(case(PAIRS[bindings]).text)) == trees_of_jobs(told)
+
+
+def test_every_list_of_bindings_in_the_corpus_is_compared() -> None:
+    listed = {one.name for one in cases() if one.case.endswith("bindings") and jobs(one.text)}
+    # no dry run in the corpus asks hipcc 5.7.1 for the same
+    assert listed - PAIRS.keys() == {"hipcc-5.7.1__print-bindings"}
+
+
+def test_a_list_of_bindings_has_no_stages_and_says_why() -> None:
+    plan = parse(case("clang-21.1.8__hip-print-bindings").text)
+    assert plan.stages == ()
+    assert [one.text for one in plan.diagnostics if one.severity == "note"] == [
+        "the log lists phases or bindings, not commands: take it with `-###`"
+    ]
+
+
+ASKED = {
+    "two archs": "-c k.hip --offload-arch=gfx906 --offload-arch=gfx90a:xnack+",
+    "device code only": "--genco k.hip --offload-arch=gfx906 --offload-arch=gfx90a",
+    "a link": "k.hip m.hip --offload-arch=gfx906 -o app",
+    "relocatable": "-fgpu-rdc -c k.hip --offload-arch=gfx906 -o k.o",
+    "relocatable and linked": "-fgpu-rdc k.hip m.hip --offload-arch=gfx906 -o app",
+    "relocatable objects": "-fgpu-rdc a.o b.o --offload-arch=gfx906 --offload-arch=gfx90a -o app",
+    "the new driver": "-fgpu-rdc --offload-new-driver k.hip m.hip --offload-arch=gfx906 -o app",
+    "host only": "--cuda-host-only -c k.hip --offload-arch=gfx906",
+}
+
+
+@pytest.mark.large
+@pytest.mark.process
+@pytest.mark.skipif(shutil.which("hipcc") is None, reason="hipcc is not installed")
+@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
+def test_the_installed_hipcc_agrees_with_itself(asked: str, tmp_path: Path) -> None:
+    for name in ("k.hip", "m.hip", "a.o", "b.o"):
+        (tmp_path / name).write_text("__global__ void k() {}\n")
+
+    def says(how: str) -> str:
+        run = subprocess.run(
+            ["hipcc", how, *asked.split()],
+            cwd=tmp_path,
+            env={"PATH": "/usr/bin:/bin", "HIP_PLATFORM": "amd"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return run.stderr
+
+    told = jobs(says("-ccc-print-bindings"))
+    assert told
+    assert trees_of_stages(parse(says("-###"))) == trees_of_jobs(told)
+
+
+# What cleaning after a real build leaves; the law of outputs itself is in `laws/outputs.py`.
+
+
+@pytest.mark.long
+@pytest.mark.process
+@pytest.mark.slow
+def test_cleaning_after_a_device_link_of_two_archs_leaves_the_objects(tmp_path: Path) -> None:
+    ninja_program, driver = program("ninja"), nvcc()
+    archs = [f"-gencode=arch=compute_{one},code=sm_{one}" for one in (75, 80)]
+    (tmp_path / "a.cu").write_text(
+        "__device__ int twice(int);\n__global__ void k(int *p) { *p = twice(*p); }\n"
+    )
+    (tmp_path / "b.cu").write_text("__device__ int twice(int x) { return 2 * x; }\n")
+    subprocess.run([driver, "-dc", *archs, "a.cu", "b.cu"], cwd=tmp_path, check=True)
+    objects = {name: (tmp_path / name).read_bytes() for name in ("a.o", "b.o")}
+    dry = dry_run(["a.o", "b.o"], [*archs, "-dlink", "-o", "dlink.o"], driver, cwd=tmp_path)
+    (plan,) = parse_log(dry.text.split("\n")).plans
+    assert broken(plan) == []
+    (tmp_path / "build.ninja").write_text(ninja(replay(plan, work=dry.work)))
+    for words in ([], ["-t", "clean"]):
+        subprocess.run([ninja_program, *words], cwd=tmp_path, check=True, capture_output=True)
+        assert (tmp_path / "dlink.o").exists() == (not words)
+        assert {name: (tmp_path / name).read_bytes() for name in objects} == objects

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from io import StringIO
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import toolmatrix
 from tests import matrix
 from toolmatrix.api.answers import Resolved
+from toolmatrix.cli.main import main
+from toolmatrix.factbase import lookups, pieces
+from toolmatrix.factbase.evidence import UNKNOWN
 from toolmatrix.factbase.versions import Scale
 from toolmatrix.finding import InstallMethod
+from toolmatrix.harvest import families
 from toolmatrix.judging import sweep
 from toolmatrix.solve.resolve import possible
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from toolmatrix.factbase.index import Index
+
 
 FROM_SOURCE = [
     (
@@ -149,3 +157,250 @@ def test_a_wheel_whose_name_says_the_wrong_abi_is_not_offered() -> None:
     assert not toolmatrix.resolve(
         "flash-attn==2.8.2", "torch==2.6.0+cu124", from_="wheel", with_="python==3.11"
     )
+
+
+# What is asked for on a distribution: yes where its vendor or an image says so, and never no where nobody speaks.
+
+
+YES, CANNOT_SAY = 0, 4
+ASKED = {
+    # The lists of AMD name RHEL 8 and 9, SLES 15 and Oracle Linux 8; Rocky Linux 9 from 7.0 on, RHEL 10 from 7.0.2 on.
+    "rocm==6.2 --distro ubi8": YES,
+    "rocm==6.2 --distro ubi9": YES,
+    "rocm==6.2 --distro ubi10": CANNOT_SAY,
+    "rocm==7.1 --distro ubi10": YES,
+    "rocm==6.2 --distro sles15": YES,
+    "rocm==6.2 --distro oraclelinux8": YES,
+    "rocm==6.2 --distro rockylinux9": CANNOT_SAY,
+    "rocm==7.1 --distro rockylinux9": YES,
+    "rocm==6.1.2 --distro centos7": YES,
+    # The newest of a series is asked about, and the list of CentOS 7 was read for 6.1.2.
+    "rocm==6.1 --distro centos7": CANNOT_SAY,
+    "rocm==6.2 --distro centos7": CANNOT_SAY,
+    "rocm==6.2 --distro manylinux1": CANNOT_SAY,
+    # NVIDIA has images of these; of SLES and Azure Linux nobody read which compilers they package.
+    "cuda==12.4 --distro ubi8": YES,
+    "cuda==12.4 --distro ubi9": YES,
+    "cuda==13.1.0 --distro ubi10": YES,
+    "cuda==13.1.0 --distro amazonlinux2023": YES,
+    "cuda==12.8.1 --distro oraclelinux8": YES,
+    "cuda==13.1.0 --distro azurelinux3": CANNOT_SAY,
+    "cuda==12.4 --distro sles15": CANNOT_SAY,
+    # Recipes are made for some distributions, and that is no limit of what they build.
+    "torch==2.7.1 --target amd --distro ubi9": YES,
+    "torch==2.7.1 --distro ubi9": YES,
+    "torch==2.7.1 --distro ubi9 --accelerator none": YES,
+    "torch==2.7.1 --distro almalinux9": CANNOT_SAY,
+    "tensorflow==2.18.0 --target amd --distro ubi9": YES,
+    # manylinux_2_28, and a glibc that nobody read.
+    "torch==2.7.1 --from wheel --distro almalinux9": YES,
+    "torch==2.7.1 --from wheel --distro sles15": CANNOT_SAY,
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_what_a_distribution_is_good_for(cache: str, asked: str) -> None:
+    out, err = StringIO(), StringIO()
+    line = ["resolve", *asked.split()]
+    assert main(line, {"XDG_CACHE_HOME": cache}, StringIO(), out, err) == ASKED[asked], (
+        out.getvalue() + err.getvalue()
+    )
+
+
+def test_what_was_let_go_does_not_speak_for_what_was_chosen(cache: str) -> None:
+    out = StringIO()
+    line = ["resolve", "torch==2.7.1", "--distro", "almalinux9", "--accelerator", "none"]
+    assert main(line, {"XDG_CACHE_HOME": cache}, StringIO(), out, StringIO()) == CANNOT_SAY
+    assert "allows distro almalinux9" not in out.getvalue()
+
+
+def test_every_distribution_has_an_image_that_holds_nothing_else() -> None:
+    """Where there is none, every answer that needs an image is a no, for want of its name."""
+    index = matrix.index()
+    plain = {
+        cells["distro"]
+        for table in ("plain-images", "manylinux-images")
+        for _, cells in lookups.rows(index, table)
+    }
+    assert plain
+    assert {*index.component("distro").versions} - plain == set()
+
+
+def test_what_a_part_that_is_known_admits_is_tied_to_the_request(cache: str) -> None:
+    """The distribution of a build is one that its images are known for: a fact names it."""
+    out = StringIO()
+    line = ["resolve", "apache-tvm==0.9.0", "--target", "arm", "--accelerator", "cuda"]
+    assert main(line, {"XDG_CACHE_HOME": cache}, StringIO(), out, StringIO()) == YES
+    assert "weakest evidence: derived" in out.getvalue()
+
+
+# What the matrix says of packages of the index: what they pin, how they get there, and what nobody read.
+
+
+ANSWERS = [
+    # Pins of METADATA, the toolkit of the torch that is pinned, and companions of the day.
+    (
+        "vllm==0.8.5",
+        {
+            "from": "wheel",
+            "torch": "2.6.0",
+            "cuda": "12.4",
+            "xformers": "0.0.29.post2",
+            "transformers": "4.51",
+            "protobuf": "<5",
+            "numba": "0.61.2",
+        },
+    ),
+    ("vllm==0.6.3", {"from": "wheel", "torch": "2.4.0", "torchvision": "0.19.0", "cuda": "12.1"}),
+    ("xformers==0.0.27", {"from": "wheel", "torch": "2.3.1", "cuda": "12.1"}),
+    # A package stands for a CUDA by its name.
+    ("cupy==12.3.0", {"from": "wheel", "cuda": "12", "numpy": ">=1.20,<1.29"}),
+    ("flax", {"from": "wheel", "cuda": "absent"}),
+    ("numba==0.60.0", {"llvmlite": "0.43.*", "numpy": ">=1.22,<2.1"}),
+    ("torch==2.6.0 transformers", {"from": "source", "cuda": "12.4"}),
+]
+
+
+def components(found: Any) -> dict[str, str]:
+    """The releases of an answer on its only target, and the way in which they get there."""
+    document = found.to_json()
+    (target,) = document["targets"].values()
+    held = {
+        name: part["version"] for name, part in target["components"].items() if "version" in part
+    }
+    return {**held, "from": document["request"]["from"]}
+
+
+@pytest.mark.parametrize(("request_", "wanted"), ANSWERS)
+def test_packages_get_what_they_pin(request_: str, wanted: dict[str, str]) -> None:
+    found = components(toolmatrix.resolve(*request_.split(), matrix=None))
+    schemes = {name: part["scheme"] for name, part in matrix.index().header["components"].items()}
+    for name, selector in wanted.items():
+        version = found.get(name, "absent")
+        if name == "from" or selector == "absent":
+            assert version == selector
+        else:
+            assert Scale(schemes[name], [version]).select(selector), (name, version)
+
+
+@pytest.mark.parametrize(
+    ("release", "told"),
+    [
+        (
+            "0.55.2",
+            [
+                "not covered: numba 0.55.2 also requires setuptools<82 (not components of the matrix)"
+            ],
+        ),
+        ("0.56.4", []),
+    ],
+)
+def test_what_fails_with_a_package_that_is_no_component_says_so(
+    release: str, told: list[str]
+) -> None:
+    found = toolmatrix.resolve(f"numba=={release}", from_="wheel")
+    assert isinstance(found, Resolved)
+    caveats = found.to_json()["caveats"]
+    assert [one["text"] for one in caveats if one["kind"] == "not-covered"] == told
+
+
+def test_code_that_nobody_read_is_neither_a_yes_nor_a_no() -> None:
+    for request in ("cupy==12.3.0", "sglang==0.5.23", "torchao==0.16.0"):
+        assert toolmatrix.resolve(request).exit_code == 0
+        assert toolmatrix.resolve(request, device="9.0").exit_code == 4
+
+
+def test_every_family_has_its_file_and_its_components(tmp_path: Path) -> None:
+    assert tmp_path.is_dir()
+    known = matrix.index().header["components"]
+    assert set(families.packages().values()) <= set(known)
+
+
+# What the matrix says of the code in packages, held against what it says of the same packages elsewhere.
+
+
+WITHOUT = {
+    "cuda": "cuda-toolkit names packages, and holds none of the toolkit",
+    "cmake": "a program, which its package holds for every Python",
+    "ninja": "a program, which its package holds for every Python",
+}
+"""Components of packages of the index whose code no row describes, each with the reason."""
+READ_OTHERWISE = {
+    "autoawq": "up to 0.1.8 its wheels held kernels, and later ones hold none",
+    "gptqmodel": "up to 6.0.3 its archive compiled kernels where it was built, and later ones compile them at run time",
+    "sgl-kernel": "the archs of some wheels were not read, that of the newest were",
+}
+"""Packages whose device code nobody read, for some of their releases, though the row is about the newest."""
+WITHOUT_DEVICE_CODE = {"cuda-bindings", "cuda-python", "torch-tensorrt"}
+"""Packages with an accelerator and binaries that hold no code for it."""
+
+
+def kinds() -> dict[str, str]:
+    """The kind of code of each component that has a row."""
+    known = matrix.index().header["components"]
+    return {name: head["code"] for name, head in known.items() if head["code"]}
+
+
+def named(*wanted: str) -> list[str]:
+    """The components whose code is of these kinds."""
+    return [name for name, kind in kinds().items() if kind in wanted]
+
+
+def devices(component: str) -> set[str]:
+    """How well it is known which devices a component or its builds have code for."""
+    index = matrix.index()
+    known = index.header["components"]
+    builds = [name for name, head in known.items() if head["variant_of"] == component]
+    return {
+        cite.evidence
+        for name in (component, *builds)
+        for binding in index.component(name).bindings
+        if binding.component in ("arch", "device")
+        for cite in index.cites(binding.cites)
+    }
+
+
+def unread() -> set[str]:
+    """The components of packages whose device code families say that nobody read."""
+    return {
+        pieces.text(fields, "component", package)
+        for family in families.families().values()
+        if family.kind == "index"
+        for package, node in pieces.entries(family.fields, "packages").items()
+        if pieces.text(fields := node.fields or {}, "device-code") == "unread"
+    }
+
+
+def test_every_package_of_the_index_says_what_code_it_holds() -> None:
+    assert set(families.packages().values()) - set(kinds()) <= set(WITHOUT)
+
+
+def test_only_devices_of_unopened_code_are_unread() -> None:
+    assert unread() - set(named("unopened")) <= set(READ_OTHERWISE)
+    assert unread() & set(named("unopened"))
+
+
+def test_pure_code_is_for_no_device() -> None:
+    assert {name for name in named("pure") if devices(name)} <= set(READ_OTHERWISE)
+
+
+def test_archs_of_opened_code_are_facts() -> None:
+    known = matrix.index().header["components"]
+    computing = {name for name in named("opened") if known[name]["accelerators"]}
+    assert {name for name in named("opened") if devices(name) - {UNKNOWN}} == (
+        computing - WITHOUT_DEVICE_CODE
+    )
+
+
+@pytest.mark.parametrize("kind", ["unopened", "run-time"])
+def test_code_for_devices_is_in_what_computes_on_them(kind: str) -> None:
+    known = matrix.index().header["components"]
+    assert [name for name in named(kind) if not known[name]["accelerators"]] == []
+
+
+def test_an_extension_of_a_framework_is_bound_to_it() -> None:
+    known = matrix.index().header["components"]
+    assert {name for name, head in known.items() if "torch" in head["against"]} >= {
+        *("torchvision", "torchaudio", "flash-attn", "xformers", "vllm", "torchao", "sgl-kernel"),
+    }
+    assert [name for name in named("pure") if known[name]["against"]] == []

@@ -556,9 +556,9 @@ def _pages(which: int) -> int:
 
 
 def _read(path: str) -> str:
+    from toolmatrix.commands import inventory as report
     from toolmatrix.errors import SubjectError
     from toolmatrix.inspection import subjects
-    from toolmatrix.report import inventory as report
     from toolmatrix.report.terminal import Terminal, printable
 
     try:

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from tests.amount import examples
 from tests.images import images
 from tests.images.images import link
+from tests.schemas import shipped
 from toolmatrix.images.limits import Budget
 from toolmatrix.inspection.dynamic import Dynamic
 from toolmatrix.inspection.elf import Elf
 from toolmatrix.inspection.observe import Look, observe
 from toolmatrix.inspection.packages import stanzas
-from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
     import tarfile
@@ -492,7 +492,7 @@ def test_the_configuration_is_features() -> None:
 
 def test_the_document_keeps_to_its_schema() -> None:
     document = seen(PYTHON, {"app": needs("libx.so.1")}, Labels={"a": "\x1b[31m"}).to_json()
-    schema = json.loads(Path(schema_path("inventory")).read_text())
+    schema = shipped("inventory")
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(document, schema)
     assert document["sonames"]

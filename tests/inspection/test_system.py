@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
@@ -13,8 +13,9 @@ import yaml
 
 from tests.golden import VARIABLE
 from tests.inspection import machines
+from tests.schemas import shipped
 from toolmatrix.inspection import host, subjects, system
-from toolmatrix.resources import machine_path, schema_path
+from toolmatrix.resources import machine_path
 
 if TYPE_CHECKING:
     from toolmatrix.inspection.model import Inventory
@@ -166,14 +167,12 @@ def test_older_numpy_names_its_libraries_in_another_way() -> None:
 
 
 def test_the_data_keeps_its_schema() -> None:
-    with open(schema_path("machine"), encoding="utf-8") as file:
-        schema: dict[str, Any] = json.load(file)
     with open(machine_path(), encoding="utf-8") as file:
         held = yaml.safe_load(file)
-    jsonschema.validate(held, schema)
+    jsonschema.validate(held, shipped("machine"))
     used = {one["source"] for part in ("readings", "environment") for one in held[part]}
     assert used <= set(held["sources"])
-    for place in (place for one in held["readings"] for place in one["from"]):
+    for place in (place for one in held["readings"] for place in one["origins"]):
         assert "find" not in place or "(" in place["find"]
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.judging import small
-from toolmatrix.codes import matrix as codes
 from toolmatrix.errors import MatrixError
 from toolmatrix.factbase import load
 from toolmatrix.factbase.store import open_index
+from toolmatrix.finding import Finding
 from toolmatrix.judging import audit, sweep
 from toolmatrix.judging.audit import FamilyCoverage, family_coverage, harvested_releases
 
@@ -59,8 +59,8 @@ def test_a_family_below_its_floor_is_told(rules: audit.AuditRules) -> None:
         family("wish", 1, None),
     ]
     assert list(audit.uncovered(held, rules)) == [
-        codes.BelowFloor(
-            severity="warning",
+        Finding.of(
+            "TM320",
             component="app",
             known=89,
             published=100,
@@ -72,14 +72,14 @@ def test_a_family_below_its_floor_is_told(rules: audit.AuditRules) -> None:
 
 
 @pytest.mark.parametrize(
-    ("today", "found"), [(date(2026, 1, 31), []), (date(2026, 2, 1), [("vendor", "page", 31)])]
+    ("today", "found"), [(date(2026, 1, 31), []), (date(2026, 2, 1), [("vendor", "page", "31")])]
 )
 def test_a_reading_ages_by_the_kind_of_its_source(
-    tmp_path: Path, rules: audit.AuditRules, today: date, found: list[tuple[str, str, int]]
+    tmp_path: Path, rules: audit.AuditRules, today: date, found: list[tuple[str, str, str]]
 ) -> None:
     matrix = load.load([small.write(tmp_path)])
-    aged = [one for one in audit.aged(matrix, rules, today) if isinstance(one, codes.AgedReading)]
-    assert [(one.source, one.kind, one.days) for one in aged] == found
+    aged = [one for one in audit.aged(matrix, rules, today) if one.code == "TM321"]
+    assert [one.names for one in aged] == found
     assert all("apps/1.0#tool" in one.facts for one in aged)
 
 
@@ -101,13 +101,9 @@ def test_what_a_harvester_reads_otherwise_than_people_is_told(
     )
     matrix = load.load([str(front)])
     index = open_index((str(front),), {"XDG_CACHE_HOME": str(tmp_path)})
-    found = [
-        one
-        for one in audit.harvest_disputes(matrix, index)
-        if isinstance(one, codes.HarvestedOtherwise)
-    ]
-    assert [one.harvested for one in found] == curated
-    assert [(one.curated, one.about, one.releases) for one in found] == [
+    found = [one for one in audit.harvest_disputes(matrix, index) if one.code == "TM327"]
+    assert [one["harvested"] for one in found] == curated
+    assert [(one["curated"], one["about"], one.releases) for one in found] == [
         ("apps", "tool", ("2.0",)) for _ in curated
     ]
 

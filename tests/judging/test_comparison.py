@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import jsonschema
 import pytest
 import yaml
@@ -14,6 +11,7 @@ from hypothesis import strategies as st
 from tests.amount import examples
 from tests.inspection import machines
 from tests.judging.test_images import ARM
+from tests.schemas import shipped
 from toolmatrix.inspection import host, system
 from toolmatrix.inspection.model import (
     EXPECTED,
@@ -28,7 +26,7 @@ from toolmatrix.inspection.model import (
 from toolmatrix.judging import comparison, validation
 from toolmatrix.judging.comparison import compare
 from toolmatrix.lockfile.model import LockedComponent, LockedFlags
-from toolmatrix.resources import porting_path, schema_path
+from toolmatrix.resources import porting_path
 
 BOOK = comparison.load()
 WHY = host.load_readings().why
@@ -260,11 +258,9 @@ def test_packages_of_two_distributions_are_matched_by_what_they_are() -> None:
 
 
 def test_the_data_keeps_its_schema() -> None:
-    with open(schema_path("porting"), encoding="utf-8") as file:
-        schema: dict[str, Any] = json.load(file)
     with open(porting_path(), encoding="utf-8") as file:
         held = yaml.safe_load(file)
-    jsonschema.validate(held, schema)
+    jsonschema.validate(held, shipped("porting"))
     entries = [one for part in held.values() if isinstance(part, list) for one in part]
     used = {one["source"] for one in entries if isinstance(one, dict) and "source" in one}
     assert used <= set(held["sources"])

@@ -67,7 +67,7 @@ def test_nobody_tested_what_came_later(
     doubts = list(
         doubts_of.younger(choices, WAY, records.__getitem__, lambda *key: DAYS.get(key, ""))
     )
-    assert [(one.component, one.releases, one.version, one.actual) for one in doubts] == (
+    assert [(one.component, one.releases, one["version"], one.actual) for one in doubts] == (
         [("app", ("1",), "2", "2021-06-01")] if found else []
     )
 

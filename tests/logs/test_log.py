@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from tests.amount import sampled
 from tests.compilation import corpus
 from tests.logs import captured as logs
+from tests.schemas import shipped
 from tests.test_lines import PREFIXES
 from toolmatrix.logs import log, signatures
-from toolmatrix.resources import schema_path, signatures_path
+from toolmatrix.resources import signatures_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -213,11 +214,9 @@ def test_lines_of_one_failure_are_one() -> None:
 
 
 def test_the_book_keeps_its_schema() -> None:
-    with open(schema_path("signatures"), encoding="utf-8") as file:
-        schema: dict[str, Any] = json.load(file)
     with open(signatures_path(), encoding="utf-8") as file:
         held = yaml.load(file, yaml.CSafeLoader)
-    jsonschema.validate(held, schema)
+    jsonschema.validate(held, shipped("signatures"))
     assert len({one.name for one in BOOK.signatures}) == len(BOOK.signatures)
     given = [case.given.get("relation") for one in BOOK.signatures for case in one.cases]
     named = {one.relation for one in BOOK.signatures} | {*filter(None, given)}
@@ -406,8 +405,10 @@ def test_no_line_takes_a_pattern_long(piece: str) -> None:
     line = piece * (signatures.WINDOW // len(piece))
     patterns = [
         *(pattern.line for one in BOOK.signatures for pattern in one.lines),
-        *(one.line for one in (*BOOK.witnesses, *BOOK.callers, *BOOK.consequences)),
-        *(one.pattern.line for one in BOOK.recoveries),
+        *(
+            one.line
+            for one in (*BOOK.witnesses, *BOOK.callers, *BOOK.consequences, *BOOK.recoveries)
+        ),
         *BOOK.asides,
     ]
     for pattern in patterns:

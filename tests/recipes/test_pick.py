@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+from toolmatrix import resources
 from toolmatrix.errors import Position, RecipeError
-from toolmatrix.recipes.fields import fill, unknown
+from toolmatrix.recipes import fields, model
+from toolmatrix.recipes.fields import FIXED, FORMS, fill, unknown
 from toolmatrix.recipes.model import BuildStep, Download, Probe, Provision
 from toolmatrix.recipes.read import Picker
 
@@ -90,3 +95,68 @@ def test_what_nobody_knows_is_named() -> None:
     assert unknown("{gcc} {target} {gcc.minor}", {"gcc": ()}) == ""
     assert unknown("{gcc} {gc}", {"gcc": ()}) == "gc"
     assert unknown("{gcc.last}", {"gcc": ()}) == "gcc.last"
+
+
+# docs/recipes.md names every key, value and form that there is, and no value that there is not.
+
+
+PAGE = (Path(resources.matrix_root()) / "docs" / "recipes.md").read_text()
+NAMED = set(re.findall(r"`([^`\n]+)`", PAGE))
+
+
+@pytest.mark.parametrize("name", [*fields.SHAPES, "recipe", "book"])
+def test_every_key_of_a_part_is_named(name: str) -> None:
+    shape = {**fields.SHAPES, "recipe": fields.RECIPE, "book": fields.BOOK}[name]
+    assert {*shape.fields, *shape.lists} <= NAMED
+
+
+def test_every_value_and_form_is_named() -> None:
+    table = PAGE.partition("## Values\n")[2].partition("\n## ")[0]
+    rows = "".join(line for line in table.splitlines() if line.startswith("| `{"))
+    assert set(re.findall(r"`\{([a-z_]+)\}`", rows)) == set(FIXED)
+    assert set(re.findall(r"^\| `\.([a-z]+)` \|", table, re.MULTILINE)) == set(FORMS)
+    assert set(model.STAGES) <= NAMED
+
+
+# Lines of shell that stay one command wherever they are put.
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "make -j2",
+        "echo 'a # b' \"c # d\"",
+        "x=${name#prefix}",
+        "if [ -f a ]; then rm a; fi",
+        'CC="{cflags}" make',
+        r"printf '%s\n' \"",
+        "curl -fsSL https://example.org/a#b -o a",
+    ],
+)
+def test_a_command_is_taken(line: str) -> None:
+    assert fields.shell_fault(line) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("", "it is empty or has leading or trailing blanks"),
+        (" make", "it is empty or has leading or trailing blanks"),
+        ("a\nUSER root", "it contains a control character or a line break"),
+        ("a\rb", "it contains a control character or a line break"),
+        ("a\u2028b", "it contains a control character or a line break"),
+        ("EOF", "`EOF` would end the script"),
+        ("make \\", "it ends with `\\`, so that a shell continues on the next line"),
+        ("make &&", "it ends with `&`, so that a shell continues on the next line"),
+        ("make;", "it ends with `;`, so that a shell continues on the next line"),
+        ("make |", "it ends with `|`, so that a shell continues on the next line"),
+        ("make # all", "it contains a comment"),
+        ("# make", "it contains a comment"),
+        ("cat <<EOF", "it contains a heredoc"),
+        ("echo 'a", "the quote ' is not closed"),
+        ("echo \"a'b", 'the quote " is not closed'),
+        ("echo {cflags}", "`{cflags}` is a list and must be quoted"),
+    ],
+)
+def test_what_reaches_beyond_its_end_is_refused(line: str, why: str) -> None:
+    assert fields.shell_fault(line) == why

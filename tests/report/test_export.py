@@ -12,12 +12,12 @@ import jsonschema
 import pytest
 
 from tests.factbase.small import compiled, facts, table
+from tests.schemas import shipped
+from toolmatrix.commands.export import COLUMNS, SCHEMA, Extract
 from toolmatrix.factbase.index import Index, in_memory
 from toolmatrix.factbase.records import ClaimRecord, ReleaseRecord
 from toolmatrix.factbase.store import build, open_index
 from toolmatrix.factbase.writer import write as write_index
-from toolmatrix.report.export import COLUMNS, SCHEMA, Extract
-from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -60,7 +60,7 @@ def rows(extract: Extract) -> list[dict[str, str]]:
 
 def validator() -> jsonschema.Draft202012Validator:
     """The schema that the package ships."""
-    return jsonschema.Draft202012Validator(json.loads(Path(schema_path("export")).read_text()))
+    return jsonschema.Draft202012Validator(shipped("export"))
 
 
 @pytest.mark.long

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import jsonschema
 import pytest
 
 from tests.judging.stage_cases import index, judged, made, of_plan
 from tests.judging.test_stages import REACHED
-from toolmatrix import resources
+from tests.schemas import shipped
 from toolmatrix.judging import stages
 from toolmatrix.report import findings as words
 from toolmatrix.report.terminal import Terminal
@@ -101,9 +99,7 @@ def test_what_a_toolkit_takes_is_said_with_who_took_it(version: str, arch: str, 
 
 
 def test_every_code_has_words_and_fits_the_schema() -> None:
-    with open(resources.schema_path("findings"), encoding="utf-8") as file:
-        schema = json.load(file)
-    shape = {"$ref": "#/$defs/FindingEntry", "$defs": schema["$defs"]}
+    shape = {"$ref": "#/$defs/FindingEntry", "$defs": shipped("findings")["$defs"]}
     jsonschema.Draft202012Validator.check_schema(shape)
     finding = jsonschema.Draft202012Validator(shape)
     held = [

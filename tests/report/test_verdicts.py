@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.amount import examples
+from tests.schemas import shipped
 from toolmatrix.finding import Judged, Verdict
 from toolmatrix.report import verdicts
 from toolmatrix.report.annotations import sarif
 from toolmatrix.report.rules import load_rules
 from toolmatrix.report.terminal import Terminal
-from toolmatrix.resources import schema_path
 
 HOSTILE = '\x1b[31m<script>alert("x")</script>\r\n::error::x\u202e]]>&|`'
 
@@ -107,7 +107,7 @@ def test_the_outcome_tells_wrong_from_cannot_say(held: tuple[Verdict, ...], outc
 
 
 def test_the_document_keeps_to_its_schema() -> None:
-    schema = json.loads(Path(schema_path("verdicts")).read_text())
+    schema = shipped("verdicts")
     document = judged(*ALL).to_json()
     jsonschema.validate(document, schema)
     assert document["summary"] == {
@@ -125,7 +125,7 @@ def test_the_document_keeps_to_its_schema() -> None:
 
 @pytest.mark.parametrize("key", ["subject", "outcome", "summary", "verdicts", "lock"])
 def test_the_schema_misses_what_is_gone(key: str) -> None:
-    schema = json.loads(Path(schema_path("verdicts")).read_text())
+    schema = shipped("verdicts")
     document = {**judged(*ALL).to_json()}
     del document[key]
     with pytest.raises(jsonschema.ValidationError):

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from threading import Lock
 
-from toolmatrix.codes.matrix import (
-    BreakingDependency,
-    UnimportableAnswer,
-    UnresolvedPins,
-    UntriedAnswer,
-)
+from toolmatrix.finding import Finding
 from toolmatrix.harvest import runs
 from toolmatrix.harvest.environments import FAILED, RAISED, RAN, Environment, ImportOutcome
 from toolmatrix.harvest.runs import Break, RanTogether, Trial
@@ -25,8 +20,8 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+    from typing import Any
 
-    from toolmatrix.codes.matrix import MatrixFinding
     from toolmatrix.factbase.index import Index
     from toolmatrix.finding import InstallMethod
     from toolmatrix.harvest.environments import Bench, Operation
@@ -47,7 +42,7 @@ class ImportedReleases(Value):
     """What was run: answers, findings about them, and the facts that follow."""
 
     answers: tuple[ImportedAnswer, ...]
-    findings: tuple[MatrixFinding, ...]
+    findings: tuple[Finding, ...]
     together: tuple[RanTogether, ...]
     breaks: tuple[Break, ...]
 
@@ -247,23 +242,21 @@ class _ImportRun:
                     widens=component == self.release[0] and self.operation.widens,
                 )
 
-    def findings(self) -> Iterator[MatrixFinding]:
+    def findings(self) -> Iterator[Finding]:
         """What came of the answer if it did not run, and what it does not run with."""
         trials, message, python = self.trials, self.outcome.said, self.python.series
         if self.outcome.state == RAISED:
-            yield self._finding(UnimportableAnswer, "error", message, python=python)
+            yield self._finding("TM328", "error", message, python=python)
         if self.outcome.state == FAILED:
-            yield self._finding(UntriedAnswer, "info", message, python=python)
+            yield self._finding("TM330", "info", message, python=python, newer="")
         for package, bound in self.bounds.items():
             component = trials.component[package]
             if bound.undecided:
                 newer = f" and {component} {bound.tried}"
-                yield self._finding(
-                    UntriedAnswer, "info", bound.undecided, python=python, newer=newer
-                )
+                yield self._finding("TM330", "info", bound.undecided, python=python, newer=newer)
             if bound.outcome:
                 yield self._finding(
-                    BreakingDependency,
+                    "TM329",
                     "info" if trials.refuses(self.pins, component, bound.fails) else "warning",
                     bound.outcome.said,
                     dependency=component,
@@ -271,18 +264,17 @@ class _ImportRun:
                     culprit=bound.outcome.culprit(package) or "no package",
                 )
 
-    def _finding(
-        self, code: type[MatrixFinding], severity: str, message: str, **fields: str
-    ) -> MatrixFinding:
+    def _finding(self, code: str, severity: str, message: str, **values: Any) -> Finding:
         component, version = self.release
-        return code(
+        return Finding.of(
+            code,
             severity=severity,
             actual=message,
             component=component,
             releases=(version,),
             ways=(self.pins.way,),
             facts=(f"{component}=={version}",),
-            **fields,  # type: ignore[arg-type]
+            **values,
         )
 
 
@@ -365,9 +357,10 @@ def wheel_answer(
 _NO_WHEELS = ("has no usable wheels", "have no usable wheels")
 
 
-def resolver_refusal(pins: Pins, resolver: str, message: str) -> UnresolvedPins:
+def resolver_refusal(pins: Pins, resolver: str, message: str) -> Finding:
     """The finding that a resolver refuses an answer; one that needs a source archive is reported as no error."""
-    return UnresolvedPins(
+    return Finding.of(
+        "TM325",
         severity="info" if any(words in message for words in _NO_WHEELS) else "error",
         component=pins.release[0],
         releases=(pins.release[1],),

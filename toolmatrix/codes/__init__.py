@@ -1,1 +1,1 @@
-"""The codes of findings: a class for each, with its fields, sentence and help; its page is in rules.yaml."""
+"""Findings with a logic of their own; the page of each code is in rules.yaml."""

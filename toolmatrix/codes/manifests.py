@@ -19,6 +19,7 @@ def short(text: str) -> str:
 class ManifestFinding(Finding):
     """What a file asks for; `places` are the positions of `asked`, and `environment` is the stage or service."""
 
+    code: str = ""
     asked: tuple[str, ...]
     positions: tuple[Position, ...]
     environment: str = ""
@@ -37,7 +38,7 @@ class ManifestFinding(Finding):
 class RefusedTogether(ManifestFinding):
     """What a file asks for, and a hard fact refuses."""
 
-    code = "TM106"
+    code: str = "TM106"
 
     def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
         return f"{self.named} {'conflict' if len(self.asked) > 1 else 'is not available'}"
@@ -51,8 +52,8 @@ class RefusedTogether(ManifestFinding):
 class BuiltBySource(ManifestFinding):
     """What a file asks for, and of which there is no wheel for the rest of it."""
 
-    code = "TM107"
-    advice = "take a release with a wheel, or install the compiler and headers in the file"
+    code: str = "TM107"
+    advice: str = "take a release with a wheel, or install the compiler and headers in the file"
 
     def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
         return f"no wheel for {self.named}: pip compiles a source distribution, if there is one"
@@ -61,7 +62,7 @@ class BuiltBySource(ManifestFinding):
 class NoSuchRelease(ManifestFinding):
     """A release that a file pins, and that was not in the list of its package; `near` are its neighbours."""
 
-    code = "TM108"
+    code: str = "TM108"
     package: str
     release: str
     near: tuple[str, ...]
@@ -145,8 +146,8 @@ class NewestUnfit(ManifestFinding):
 class ForProcessorAlone(ManifestFinding):
     """A package whose builds run on the processor alone, beside a device that is named."""
 
-    code = "TM115"
-    advice = "take the package, extra or index that has builds for the device"
+    code: str = "TM115"
+    advice: str = "take the package, extra or index that has builds for the device"
     accelerator: str
 
     def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from typing import Any
 
 from toolmatrix.api import Report, harvests, path_list, this_day, trials
 from toolmatrix.api.caller import caller
 from toolmatrix.api.checks import Workers, files, findings_report, load_matrix
 from toolmatrix.api.requests import open_matrix
-from toolmatrix.codes.matrix import ValueNotThere
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
 from toolmatrix.command.options import EXECUTOR, JOBS, WRITE
 from toolmatrix.errors import NothingMatched, UsageError
+from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.store import cache_folder
+from toolmatrix.finding import Finding
 from toolmatrix.harvest import environments, families, project, runs
 from toolmatrix.harvest.environments import Bench
 from toolmatrix.harvest.resolver import Uv
@@ -23,26 +26,95 @@ from toolmatrix.judging import audit as judge
 from toolmatrix.judging import lints, sweep
 from toolmatrix.judging.audit import Published, PublishedWheel, family_coverage, harvested_releases
 from toolmatrix.outputs import replace_files
-from toolmatrix.report.audit import AuditReport
+from toolmatrix.report import terminal
+from toolmatrix.report.findings import FindingsDocument, MatrixReport
+from toolmatrix.report.grid import markdown
 from toolmatrix.report.imports import ImportReport
+from toolmatrix.report.terminal import Terminal
 from toolmatrix.request.names import Names
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator
 
     from toolmatrix.api import Path
     from toolmatrix.api.caller import Progress
     from toolmatrix.api.harvests import HarvestedFile
     from toolmatrix.api.requests import OpenMatrix
     from toolmatrix.api.trials import ImportedReleases, Pins
-    from toolmatrix.factbase.index import Index
     from toolmatrix.factbase.model import Claim, Matrix
-    from toolmatrix.finding import Finding
     from toolmatrix.harvest.environments import Operation
     from toolmatrix.harvest.resolver import Resolver
     from toolmatrix.judging.sweep import Release, ReleaseOutcome
+
+
+_UNASKED = "-"
+
+
+class AuditReport(MatrixReport):
+    """What of each family is known, and findings, the worst first."""
+
+    def __init__(
+        self,
+        index: Index,
+        findings: Iterable[Finding],
+        families: Sequence[dict[str, Any]],
+        counts: Mapping[str, int],
+    ) -> None:
+        super().__init__(index, findings, counts)
+        self.counts = counts
+        self.families = families
+        self.targets = list(index.header["targets"])
+
+    def document(self, subject: str) -> FindingsDocument:
+        """Everything as JSON values."""
+        document = super().document(subject)
+        document["families"] = list(self.families)
+        return document
+
+    def text(self, screen: Terminal) -> str:
+        """The table, then the findings."""
+        rows = [self._head(), *map(self._row, self.families)]
+        table = terminal.columns(rows, right=range(1, len(rows[0]) - 1))
+        return "\n".join(table) + "\n\n" + super().text(screen)
+
+    def coverage(self) -> str:
+        """The table as Markdown."""
+        return markdown([self._head(), *map(self._row, self.families)])
+
+    def markdown(self) -> str:
+        """The table and the findings as Markdown."""
+        return f"{self.coverage()}\n{super().markdown()}"
+
+    def looked(self) -> str:
+        """The numbers of what was looked at."""
+        totals = [terminal.plural(count, name) for name, count in self.counts.items()]
+        return f"looked at {terminal.listing(totals)}"
+
+    def _head(self) -> tuple[str, ...]:
+        return ("component", "known", "published", "variants", *self.targets, "answers by evidence")
+
+    def _row(self, family: Mapping[str, Any]) -> tuple[str, ...]:
+        targets = (family["targets"].get(name) for name in self.targets)
+        return (
+            family["component"],
+            str(family["known"]),
+            _count_text(family["published"]),
+            _count_text(family["variants"]),
+            *("/".join(map(str, counts.values())) if counts else _UNASKED for counts in targets),
+            # What is no framework is not asked for by itself, and has facts alone.
+            _shares(family["answers"]) or _shares(family["facts"]),
+        )
+
+
+def _count_text(count: int | None) -> str:
+    return str(count) if count else _UNASKED
+
+
+def _shares(counts: Mapping[str, int]) -> str:
+    total = sum(counts.values())
+    return ", ".join(f"{evidence} {100 * count // total} %" for evidence, count in counts.items())
 
 
 @command(
@@ -311,7 +383,8 @@ def reopened(matrix: Matrix, clones: str, env: Mapping[str, str]) -> Iterator[Fi
             # A source that names no file or commit, or a clone that lacks it, says nothing against a fact.
             if answer.state == NOT_FOUND:
                 component, selector = claim.when[0]
-                yield ValueNotThere(
+                yield Finding.of(
+                    "TM326",
                     # A value is searched for as text, and the source may spell it otherwise: people should look at it.
                     severity="warning",
                     component=matrix.components[component].variant_of or component,

@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from toolmatrix.factbase import evidence as words
-from toolmatrix.factbase import pieces, tables, variants, yamlfile
+from toolmatrix.factbase import layout, pieces, tables, variants, yamlfile
+from toolmatrix.factbase.layout import FACTS, FRONT
 from toolmatrix.factbase.model import (
     SCHEMES,
     Component,
@@ -24,14 +25,7 @@ from toolmatrix.factbase.model import (
 from toolmatrix.factbase.yamlfile import YamlNode
 from toolmatrix.process import without_collector
 
-FRONT = "toolmatrix.matrix/1"
-FACTS = "toolmatrix.facts/1"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
-_FRONT_KEYS = ("schema", "date", "components", "aliases", "targets", "rules", "files")
-_FACT_KEYS = (
-    *("schema", "sources", "channels", "releases", "tables", "statements", "data", "components"),
-)
-INSTALL_SOURCES = ("source", "wheel")
 _FLAGS = ("given", "framework", "hidden", "floor", "open", "flag", "variants", "binds")
 
 
@@ -82,9 +76,7 @@ def _schema(root: YamlNode, known: tuple[str, ...]) -> str:
 
 
 def _front(root: YamlNode, path: str, layer: Matrix, left_out: Collection[str]) -> list[YamlNode]:
-    fields = root.only(
-        "the front page", _FRONT_KEYS, ("schema", "date", "components", "targets", "files")
-    )
+    fields = pieces.fields(root, "the front page", layout.FrontPage)
     layer.date = pieces.date(fields["date"], "date")
     layer.components = _components(fields["components"], {})
     for name, node in pieces.entries(fields, "aliases").items():
@@ -138,8 +130,7 @@ def _components(node: YamlNode, below: Mapping[str, Component]) -> dict[str, Com
 
 def _component(named: YamlNode, node: YamlNode) -> Component:
     name = named.string("a component")
-    known = ("title", "scheme", *_FLAGS, "under", "prefer", "major", "grid", "way", "accelerators")
-    fields = node.only(f"component `{name}`", known, ("title", "scheme"))
+    fields = pieces.fields(node, f"component `{name}`", layout.ComponentLayout)
     if not _NAME.fullmatch(name):
         named.fail(
             "a component name must be lower case",
@@ -153,8 +144,8 @@ def _component(named: YamlNode, node: YamlNode) -> Component:
         under=pieces.text(fields, "under"),
         grid=pieces.text(fields, "grid"),
         variant_of="",
-        way=pieces.choice(fields, "way", INSTALL_SOURCES, ""),
-        prefer=pieces.choice(fields, "prefer", ("newest", "oldest"), "newest"),
+        way=pieces.choice(fields, "way", layout.INSTALL_SOURCES),
+        prefer=pieces.choice(fields, "prefer", layout.ORDERS, "newest"),
         major=fields["major"].integer("major") if "major" in fields else 0,
         accelerators=tuple(
             item.string("accelerator") for item in pieces.items(fields, "accelerators")
@@ -188,14 +179,14 @@ def _check_under(key: YamlNode, components: Mapping[str, Component]) -> None:
 
 
 def _rule(name: str, node: YamlNode, components: Mapping[str, Component]) -> InheritanceRule:
-    fields = node.only(f"rule `{name}`", ("widens", "evidence", "reason"), ("evidence", "reason"))
+    fields = pieces.fields(node, f"rule `{name}`", layout.RuleLayout)
     widens = fields.get("widens")
     context: dict[str, str] = {}
     widened = ""
     if widens is not None and widens.fields is not None:
         context = dict(pieces.conditions(widens, components))
     elif widens is not None:
-        widened = widens.choice("widens", ("minor", "series"))
+        widened = widens.choice("widens", layout.WIDENINGS)
     return InheritanceRule(
         name=name,
         evidence=fields["evidence"].choice("evidence", words.WORDS),
@@ -206,9 +197,7 @@ def _rule(name: str, node: YamlNode, components: Mapping[str, Component]) -> Inh
 
 
 def _target(name: str, node: YamlNode, components: Mapping[str, Component]) -> Target:
-    fields = node.only(
-        f"target `{name}`", ("context", "accelerator", "policies"), ("context", "accelerator")
-    )
+    fields = pieces.fields(node, f"target `{name}`", layout.TargetLayout)
     return Target(
         name=name,
         context=dict(pieces.conditions(fields["context"], components)),
@@ -221,7 +210,7 @@ def _facts(roots: Sequence[YamlNode], merged: Matrix) -> None:
     # First the names that any file may use, then what is said with them: the order of files says nothing.
     layer = Matrix()
     for root in roots:
-        fields = root.only("the fact file", _FACT_KEYS, ("schema",))
+        fields = pieces.fields(root, "the fact file", layout.FactFile)
         if "components" in fields:
             merged.components |= _components(fields["components"], merged.components)
         for name, node in pieces.entries(fields, "sources").items():
@@ -247,7 +236,7 @@ def _facts(roots: Sequence[YamlNode], merged: Matrix) -> None:
 
 def _source(named: YamlNode, node: YamlNode, layer: Matrix) -> None:
     name = named.string("a source")
-    fields = node.only(f"source `{name}`", ("title", "at", "read"), ("title", "at", "read"))
+    fields = pieces.fields(node, f"source `{name}`", layout.SourceLayout)
     source = FactSource(
         name=name,
         title=fields["title"].string("title"),
@@ -266,10 +255,7 @@ def _source(named: YamlNode, node: YamlNode, layer: Matrix) -> None:
 
 
 def _releases(recorder: pieces.Recorder, node: YamlNode) -> None:
-    known = ("id", "component", "source", "evidence", "where", "versions", "about")
-    fields = node.only(
-        "a list of releases", known, ("id", "component", "source", "where", "evidence", "versions")
-    )
+    fields = pieces.fields(node, "a list of releases", layout.ReleaseList)
     component = pieces.known_component(fields["component"], recorder.components)
     origin = pieces.Provenance.read(fields, recorder.known)
     name = recorder.group(fields)

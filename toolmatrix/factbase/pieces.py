@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from toolmatrix.factbase import evidence as words
-from toolmatrix.factbase import versions
+from toolmatrix.factbase import layout, versions
 from toolmatrix.factbase.model import Release
 from toolmatrix.value import Value
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Conditions = tuple[tuple[str, str], ...]
 """(component, selector)."""
 
-RELEASE = ("date", "rank", "yanked")
+RELEASE, _ = layout.keys(layout.ReleaseLayout)
 """The keys of a release that are not attributes."""
 
 
@@ -74,6 +74,11 @@ class Provenance(Value):
             where=text(fields, "where", base.where),
             note=text(fields, "note", base.note),
         )
+
+
+def fields(node: YamlNode, what: str, entry: type[Value]) -> dict[str, YamlNode]:
+    """The fields of a mapping after refusing unknown and missing keys of its entry in `layout`."""
+    return node.only(what, *layout.keys(entry))
 
 
 def text(fields: Mapping[str, YamlNode], name: str, default: str = "") -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from toolmatrix.factbase import evidence as words
-from toolmatrix.factbase import pieces, versions
+from toolmatrix.factbase import layout, pieces, versions
 from toolmatrix.factbase.model import (
     BREAKS,
     CODE,
@@ -44,18 +44,16 @@ _PRINTED = (
     "rule",
     "unreleased",
 )
-_STATEMENT = ("id", "evidence", "source", "where", "note", *_PRINTED)
-_DATA = ("id", "about", "source", "where", "evidence", "columns", "rows", "note", "lists")
 _CODE = ("component", "kind", "against")
 
 
 def statement(recorder: Recorder, node: YamlNode) -> None:
     """Read one statement into a row and its claims."""
-    fields = node.only("a statement", _STATEMENT, ("id", "when", "evidence", "source", "where"))
-    if not any(kind in fields for kind in ("needs", *_MAPPINGS)):
+    fields = pieces.fields(node, "a statement", layout.StatementLayout)
+    if not any(kind in fields for kind in layout.StatementLayout.any_of):
         node.fail(
             "a statement says nothing",
-            expected="one or more of needs, " + ", ".join(_MAPPINGS),
+            expected="one or more of " + ", ".join(layout.StatementLayout.any_of),
             found="none of them",
         )
     name = pieces.identity(fields)
@@ -129,9 +127,7 @@ def data(recorder: Recorder, node: YamlNode) -> None:
 
     With `lists: code` each row is about the code of one component, and is known by its name.
     """
-    fields = node.only(
-        "a data table", _DATA, ("id", "source", "where", "evidence", "columns", "rows")
-    )
+    fields = pieces.fields(node, "a data table", layout.DataLayout)
     name = recorder.group(fields)
     origin = pieces.Provenance.read(fields, recorder.known)
     columns = [column.string("a column") for column in fields["columns"].sequence("columns")]
@@ -187,21 +183,10 @@ def _check_code(recorder: Recorder, row: YamlNode, cells: Sequence[YamlNode]) ->
         )
 
 
-TABLE = (
-    *("id", "about", "source", "where", "evidence", "context", "key", "stands-for", "columns"),
-    *("rows", "defines", "lists", "note", "extends", "requirements-read"),
-)
-_COLUMN = (
-    *("as", "component", "topic", "context", "rule", "says", "unreleased", "evidence", "rival"),
-    "beside",
-    "complete",
-)
-_READ = ("others", "unread")
 _PACKAGE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 UNKNOWN = "unknown"
 """A cell whose value was not read."""
-_CELL = ("is", "when", "evidence", "where", "note", "decides", "unreleased", "source", "at-least")
-ROW = ("id", "source", "where", "evidence", "note", "decides")
+ROW, _ = layout.keys(layout.RowLayout)
 _ENDS = ("until", "ended-by")
 _DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?")
 
@@ -242,10 +227,10 @@ class FactTable(Value):
 def table(recorder: Recorder, node: YamlNode) -> None:
     """Read one table into its rows, releases and claims; one of variants is read after all releases are known."""
     defines = node.mapping("a table").get("defines")
-    if defines is not None and defines.choice("defines", ("releases", "variants")) == "variants":
+    if defines is not None and defines.choice("defines", layout.DEFINITIONS) == "variants":
         recorder.variants.append(node)
         return
-    fields = node.only("a table", TABLE, ("id", "source", "evidence", "key", "columns", "rows"))
+    fields = pieces.fields(node, "a table", layout.TableLayout)
     # A column must not have the name of a key of every row.
     common = head(recorder, fields, ROW)
     if "requirements-read" in fields:
@@ -292,7 +277,7 @@ def head(recorder: Recorder, fields: Mapping[str, YamlNode], own: tuple[str, ...
 
 
 def _requirements(node: YamlNode, table: str, component: Component) -> ReadRequirements:
-    fields = node.only("requirements that were read", _READ, ("others",))
+    fields = pieces.fields(node, "requirements that were read", layout.RequirementsLayout)
     others = fields["others"].sequence("others")
     for other in others:
         if not _PACKAGE.fullmatch(other.string("a package")):
@@ -312,7 +297,7 @@ def _requirements(node: YamlNode, table: str, component: Component) -> ReadRequi
 
 def _column(recorder: Recorder, key: YamlNode, node: YamlNode, index: int) -> Column:
     name = key.string("a column")
-    fields = node.only(f"column `{name}`", _COLUMN, ("as",))
+    fields = pieces.fields(node, f"column `{name}`", layout.ColumnLayout)
     kind = fields["as"].choice("as", KINDS)
     component = pieces.text(fields, "component", name)
     # An attribute is kept and shown, and is about no component.
@@ -481,7 +466,8 @@ class PrintedRow:
 
     def _claim(self, node: YamlNode, column: Column, when: Conditions, suffix: str) -> Claim:
         components = self.recorder.components
-        fields = {"is": node} if node.text is not None else node.only("a cell", _CELL, ("is",))
+        written = {"is": node} if node.text is not None else None
+        fields = written or pieces.fields(node, "a cell", layout.CellLayout)
         origin = pieces.Provenance.read(fields, self.recorder.known, self.origin)
         narrower = pieces.conditions(fields.get("when"), components)
         selector = pieces.selector(components[column.component], fields["is"])

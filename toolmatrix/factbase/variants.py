@@ -7,7 +7,7 @@ Raises MatrixError with the position of the row or key at fault.
 
 from __future__ import annotations
 
-from toolmatrix.factbase import pieces, tables
+from toolmatrix.factbase import layout, pieces, tables
 from toolmatrix.factbase.model import Channel, Claim, Component, Release, TableRow
 from toolmatrix.factbase.versions import Scale, sort
 from toolmatrix.value import Value
@@ -23,20 +23,6 @@ if TYPE_CHECKING:
 
 ONLY_THESE = "no-other-build"
 """The rule by which what no known channel publishes does not exist."""
-KINDS = ("index", "feed", "releases", "images")
-TABLE = (*tables.TABLE, "install", "matches")
-_CHANNEL = (
-    "id",
-    "title",
-    "kind",
-    "source",
-    "evidence",
-    "where",
-    "default",
-    "install",
-    "lines",
-    "unread",
-)
 # What every row of variants may say beside its columns.
 _OWN = ("line", "channel", "machine", "abi", "install")
 # What the default channel is preferred by: more than any channel has lines.
@@ -61,9 +47,7 @@ def component(of: Component) -> Component:
 
 def channel(recorder: Recorder, node: YamlNode) -> None:
     """Read one channel."""
-    fields = node.only(
-        "a channel", _CHANNEL, ("id", "title", "kind", "source", "evidence", "where", "lines")
-    )
+    fields = pieces.fields(node, "a channel", layout.ChannelLayout)
     identity = recorder.group(fields)
     origin = pieces.Provenance.read(fields, recorder.known)
     lines: dict[str, str] = {}
@@ -73,7 +57,7 @@ def channel(recorder: Recorder, node: YamlNode) -> None:
     recorder.layer.channels[identity] = Channel(
         name=identity,
         title=fields["title"].string("title"),
-        kind=fields["kind"].choice("kind", KINDS),
+        kind=fields["kind"].choice("kind", layout.CHANNELS),
         default=pieces.flag(fields, "default"),
         install=tuple(item.string("an argument") for item in pieces.items(fields, "install")),
         lines=lines,
@@ -107,8 +91,7 @@ class _Builds(Value):
 
 def table(recorder: Recorder, node: YamlNode) -> None:
     """Read a table of variants into releases of the variant component and what is said of them."""
-    required = ("id", "source", "evidence", "key", "columns", "rows")
-    fields = node.only("a table", TABLE, required)
+    fields = pieces.fields(node, "a table", layout.VariantTableLayout)
     if "requirements-read" in fields:
         fields["requirements-read"].fail(
             "a table of variants cannot have `requirements-read`",

@@ -15,7 +15,7 @@ import yaml
 
 from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.factbase import pieces, yamlfile
-from toolmatrix.factbase.load import FACTS
+from toolmatrix.factbase.layout import FACTS
 from toolmatrix.factbase.model import BUILDS
 from toolmatrix.factbase.yamlfile import YamlNode
 from toolmatrix.value import Value

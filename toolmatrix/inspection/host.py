@@ -14,9 +14,10 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+from toolmatrix.documents import Annotated, Text
 from toolmatrix.images.names import MACHINES, processor
 from toolmatrix.inspection.model import Inventory, Seen, Skipped
-from toolmatrix.resources import machine_path
+from toolmatrix.resources import load_yaml, machine_path
 from toolmatrix.value import Value
 
 # Bytes to read of a file, and the time limit of a program in seconds.
@@ -273,7 +274,7 @@ def _resources(machine: Machine, directory: str) -> Iterator[tuple[str, Seen]]:
 
 
 # The whole text of an origin that has no form of its own, over all its lines.
-_WHOLE = r"(?s)\A\s*(\S.*?)\s*\Z"
+_WHOLE = re.compile(r"(?s)\A\s*(\S.*?)\s*\Z")
 # Values of one reading, such as processors and libraries.
 _MOST = 4096
 
@@ -281,7 +282,9 @@ _MOST = 4096
 class ValueOrigin(Value):
     """The origin of a value: a program with its arguments or a file, and its form there; see the data file."""
 
-    find: re.Pattern[str]
+    one_of = ("run", "file")
+
+    find: re.Pattern[str] = _WHOLE
     run: tuple[str, ...] = ()
     file: str = ""
     times: int = 1
@@ -300,25 +303,40 @@ class ValueOrigin(Value):
 class Reading(Value):
     """A feature or a component, why it matters, and its origins, of which the first with a value counts."""
 
-    name: str
-    component: bool
+    one_of = ("feature", "component")
+
+    feature: str = ""
+    component: str = ""
     why: str
     source: str
     origins: tuple[ValueOrigin, ...]
 
+    @property
+    def name(self) -> str:
+        return self.feature or self.component
+
+
+class VariableGroup(Value):
+    """Variables of the environment, and why a difference in them matters."""
+
+    names: tuple[str, ...]
+    why: str
+    source: str
+
 
 class ReadingCatalog(Value):
-    """Everything that is read of a machine: readings, and variables of the environment with why they matter."""
+    """Everything that is read of a running machine: readings, and variables of the environment."""
 
+    schema: Annotated[str, "toolmatrix.machine/1"]
     readings: tuple[Reading, ...]
-    environment: Mapping[str, str]
-    sources: Mapping[str, str]
+    environment: Annotated[Mapping[str, str], tuple[VariableGroup, ...]]
+    sources: Annotated[Mapping[str, str], Mapping[str, Annotated[dict[str, Text], "title", "at"]]]
 
     def why(self, name: str) -> tuple[str, str]:
         """The reason why a feature matters and the source that says so, as far as it comes from a reading."""
         for reading in self.readings:
             form = re.escape(reading.name).replace(r"\{name\}", ".+")
-            if not reading.component and re.fullmatch(form, name):
+            if reading.feature and re.fullmatch(form, name):
                 return reading.why, self.sources[reading.source]
         return self.environment.get(name.removeprefix("env:"), ""), ""
 
@@ -326,12 +344,9 @@ class ReadingCatalog(Value):
 @lru_cache(maxsize=1)
 def load_readings() -> ReadingCatalog:
     """The readings that come with the program."""
-    import yaml
-
-    with open(machine_path(), encoding="utf-8") as file:
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        document = yaml.load(file, Loader=loader)  # noqa: S506 - both are safe loaders
+    document = load_yaml(machine_path())
     return ReadingCatalog(
+        schema=document["schema"],
         readings=tuple(map(_reading, document["readings"])),
         environment={
             name: group["why"] for group in document["environment"] for name in group["names"]
@@ -343,18 +358,12 @@ def load_readings() -> ReadingCatalog:
 
 
 def _reading(fields: Mapping[str, Any]) -> Reading:
-    return Reading(
-        name=fields.get("feature") or fields["component"],
-        component="component" in fields,
-        why=fields["why"],
-        source=fields["source"],
-        origins=tuple(map(_origin, fields["from"])),
-    )
+    return Reading(**{**fields, "origins": tuple(map(_origin, fields["origins"]))})
 
 
 def _origin(fields: Mapping[str, Any]) -> ValueOrigin:
-    form = re.compile(fields.get("find", _WHOLE), re.MULTILINE)
-    return ValueOrigin(**{**fields, "run": tuple(fields.get("run", ())), "find": form})
+    form = {"find": re.compile(fields["find"], re.MULTILINE)} if "find" in fields else {}
+    return ValueOrigin(**{**fields, "run": tuple(fields.get("run", ())), **form})
 
 
 def observe_readings(machine: Machine) -> Iterator[tuple[Reading, str, Seen]]:
@@ -389,7 +398,7 @@ def _read_origins(machine: Machine, reading: Reading) -> list[tuple[str, Seen]]:
                     version=origin.value(value),
                     seen_by="ran" if origin.run else "file",
                     where=where,
-                    default=reading.component,
+                    default=bool(reading.component),
                 )
                 key = (reading.name.replace("{name}", name), sighting.version)
                 sightings.setdefault(key, sighting)

@@ -15,7 +15,7 @@ from hashlib import sha256
 
 from toolmatrix import __version__
 from toolmatrix.document_store import DocumentStore
-from toolmatrix.documents import Annotated, Any, Count, Pair, TypedDict
+from toolmatrix.documents import Annotated, Any, Count, Literal, Pair, TypedDict
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layers import DIRECTORY, FILE, HARD_LINK, LEFT_OUT, LINK, Entry, Layer
 from toolmatrix.inspection.dynamic import Dynamic
@@ -59,6 +59,46 @@ class AnswerDocument(KeptDocument):
     kind: Annotated[str, "answer"]
     value: str
     reason: str
+
+
+class ContentDocument(TypedDict, total=False):
+    """What a file holds: an ELF file, a database of rpm, the first line of a script, the version of a module."""
+
+    elf: Elf
+    script: Script
+    rpm: Database
+    stated: Stated
+    archive: ModuleArchive
+
+
+class LayerReadingDocument(KeptDocument):
+    """What reading a layer of an image gave, as a store of readings keeps it by diff id; docs/images.md."""
+
+    schema: Annotated[str, LAYER]
+    kind: Annotated[str, "layerreading"]
+    count: Count
+    size: Count
+    held: Count
+    gone: list[str]
+    opaque: list[str]
+    entries: list[
+        tuple[str, Literal["d"], Count]
+        | tuple[str, Literal["d"], Count, Pair[Count]]
+        | tuple[str, Literal["l", "h"], str]
+        | tuple[str, Literal["f"], Count, Count]
+        | tuple[str, Literal["f"], Count, Count, str | Literal[True] | ContentDocument]
+        | tuple[
+            str,
+            Literal["f"],
+            Count,
+            Count,
+            str | Literal[True] | ContentDocument | None,
+            Pair[Count],
+        ]
+    ]
+    """Path and kind (directory, link, hard link, file), then mode or target, then size and what is kept of a file: its
+    bytes, a letter for each, or what it holds; true where it was too large. Last user and group of what not everybody
+    may use."""
 
 
 class LayerBlobDocument(KeptDocument):

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from os.path import basename, dirname
 
-from toolmatrix.codes import matrix as codes
 from toolmatrix.errors import MatrixError
 from toolmatrix.factbase import evidence as words
 from toolmatrix.factbase import yamlfile
@@ -76,11 +75,11 @@ def releases(
         missing = tuple(release for release in published.releases[first:] if release not in known)
         # An unknown release makes no answer wrong; a withdrawn one makes answers that cannot be installed.
         if missing:
-            yield codes.UnknownRelease(severity="warning", component=component, unknown=missing)
+            yield Finding.of("TM322", component=component, unknown=missing)
         gone = tuple(name for name in own.get(component, ()) if name not in published.releases)
         if gone:
-            yield codes.WithdrawnRelease(
-                severity="error",
+            yield Finding.of(
+                "TM323",
                 component=component,
                 releases=gone,
                 facts=tuple(f"{component}=={name}" for name in gone),
@@ -93,8 +92,8 @@ def refused(index: Index, component: str, wheels: Iterable[PublishedWheel]) -> I
     What refuses a wheel otherwise, as where no NumPy goes with its Python, is the fact that says why not.
     """
     refusals = [
-        codes.RefusedWheel(
-            severity="error",
+        Finding.of(
+            "TM324",
             component=component,
             releases=(wheel.release,),
             python=wheel.python,
@@ -161,13 +160,13 @@ def contradictions(matrix: Matrix, index: Index, packages: Mapping[str, str]) ->
     yield from read_before(matrix)
 
 
-def code_on_cpu(matrix: Matrix, index: Index) -> Iterator[codes.DeviceCodeOnCpu]:
+def code_on_cpu(matrix: Matrix, index: Index) -> Iterator[Finding]:
     """Builds for the CPU that are said to have device code."""
     for claim in _of_builds(matrix, ("arch",), "limits"):
         for build in _build_values(matrix, index, claim):
             if build.attributes["accelerator"] == "none" and _archs(index, claim.selector):
-                yield codes.DeviceCodeOnCpu(
-                    severity="error",
+                yield Finding.of(
+                    "TM331",
                     component=matrix.components[build.component].variant_of,
                     releases=(build.attributes["release"],),
                     machine=build.attributes["machine"],
@@ -176,17 +175,15 @@ def code_on_cpu(matrix: Matrix, index: Index) -> Iterator[codes.DeviceCodeOnCpu]
                 )
 
 
-def unread_requirements(
-    matrix: Matrix, packages: Mapping[str, str]
-) -> Iterator[codes.UnreadRequirement]:
+def unread_requirements(matrix: Matrix, packages: Mapping[str, str]) -> Iterator[Finding]:
     """Packages that releases require beside components, and that are one by now."""
     for read in matrix.requirements.values():
         for other in (read.node.fields or {})["others"].items or ():
             name = other.text or ""
             component = packages.get(name)
             if component in matrix.components and component != read.component:
-                yield codes.UnreadRequirement(
-                    severity="error",
+                yield Finding.of(
+                    "TM332",
                     component=read.component,
                     table=read.table,
                     package=name,
@@ -195,7 +192,7 @@ def unread_requirements(
                 )
 
 
-def without_wheel(matrix: Matrix, index: Index) -> Iterator[codes.WheelWithoutFile]:
+def without_wheel(matrix: Matrix, index: Index) -> Iterator[Finding]:
     """Releases with compiled code and no wheel for a machine, which no fact refuses as a wheel there."""
     built = {
         (matrix.components[build.component].variant_of, build.attributes["release"])
@@ -214,8 +211,8 @@ def without_wheel(matrix: Matrix, index: Index) -> Iterator[codes.WheelWithoutFi
                 for file in files
             )
             if not ours and not _refused(index, component, bit, machine):
-                yield codes.WheelWithoutFile(
-                    severity="error",
+                yield Finding.of(
+                    "TM333",
                     component=component,
                     releases=(version,),
                     machine=machine,
@@ -246,7 +243,7 @@ def _refused(index: Index, component: str, release: int, machine: str) -> bool:
     )
 
 
-def old_toolkits(matrix: Matrix, index: Index) -> Iterator[codes.OldToolkit]:
+def old_toolkits(matrix: Matrix, index: Index) -> Iterator[Finding]:
     """Builds with code that no release of the toolkit which they were built with makes."""
     for claim in _of_builds(matrix, _TOOLKITS.values(), "requires"):
         toolkit = claim.component
@@ -258,8 +255,8 @@ def old_toolkits(matrix: Matrix, index: Index) -> Iterator[codes.OldToolkit]:
             # Nothing is too old for a toolkit whose archs are unknown.
             newer = _archs(index, build.attributes["archs"]) & ~makes if makes else 0
             if newer:
-                yield codes.OldToolkit(
-                    severity="error",
+                yield Finding.of(
+                    "TM334",
                     component=matrix.components[build.component].variant_of,
                     releases=(build.attributes["release"],),
                     toolkit=toolkit,
@@ -269,7 +266,7 @@ def old_toolkits(matrix: Matrix, index: Index) -> Iterator[codes.OldToolkit]:
                 )
 
 
-def two_lines(matrix: Matrix, index: Index) -> Iterator[codes.TwoLines]:
+def two_lines(matrix: Matrix, index: Index) -> Iterator[Finding]:
     """Builds under two lines in two files, and those whose line is not of the toolkit that was read inside."""
     same: dict[tuple[str, ...], list[Release]] = {}
     for build in matrix.releases.values():
@@ -295,11 +292,9 @@ def two_lines(matrix: Matrix, index: Index) -> Iterator[codes.TwoLines]:
 _FILE_ATTRIBUTES = ("release", "channel", "machine", "install", "abi")
 
 
-def _two_lines(
-    matrix: Matrix, build: Release, other: str, rival: Release | None = None
-) -> codes.TwoLines:
-    return codes.TwoLines(
-        severity="error",
+def _two_lines(matrix: Matrix, build: Release, other: str, rival: Release | None = None) -> Finding:
+    return Finding.of(
+        "TM335",
         component=matrix.components[build.component].variant_of,
         releases=(build.attributes["release"],),
         machine=build.attributes["machine"],
@@ -320,7 +315,7 @@ def _toolkit(line: str, toolkit: str) -> str:
     return two if int(two) < _FIRST_MAJOR_YET_TO_COME else first
 
 
-def pure_unread(matrix: Matrix, index: Index) -> Iterator[codes.PureUnread]:
+def pure_unread(matrix: Matrix, index: Index) -> Iterator[Finding]:
     """Releases whose device code is marked as unread although their wheels are pure Python."""
     for claim in matrix.claims.values():
         component, selector = claim.when[0]
@@ -339,12 +334,12 @@ def pure_unread(matrix: Matrix, index: Index) -> Iterator[codes.PureUnread]:
                     for binding in index.component(component).about(toolkit, scale.bit(version))
                 )
             ):
-                yield codes.PureUnread(
-                    severity="error", component=component, releases=(version,), facts=(claim.id,)
+                yield Finding.of(
+                    "TM336", component=component, releases=(version,), facts=(claim.id,)
                 )
 
 
-def read_before(matrix: Matrix) -> Iterator[codes.ReadBefore]:
+def read_before(matrix: Matrix) -> Iterator[Finding]:
     """Tables of releases that cite METADATA, and do not say whether it was read whole."""
     reported: set[str] = set()
     for (component, version), release in matrix.releases.items():
@@ -357,8 +352,8 @@ def read_before(matrix: Matrix) -> Iterator[codes.ReadBefore]:
             and _METADATA.search(row.where)
         ):
             reported.add(row.table)
-            yield codes.ReadBefore(
-                severity="error",
+            yield Finding.of(
+                "TM337",
                 component=component,
                 table=row.table,
                 expected="`requirements-read:` in the table",
@@ -495,8 +490,8 @@ def uncovered(families: Iterable[FamilyCoverage], rules: AuditRules) -> Iterator
     for family in families:
         floor = rules.floor(family.component)
         if family.published and family.share < floor:
-            yield codes.BelowFloor(
-                severity="warning",
+            yield Finding.of(
+                "TM320",
                 component=family.component,
                 known=family.known,
                 published=family.published,
@@ -514,8 +509,8 @@ def aged(matrix: Matrix, rules: AuditRules, today: date) -> Iterator[Finding]:
         days = (today - date.fromisoformat(source.read)).days
         # That nothing is read in a source is a finding of `check`.
         if limit and limit.days and days > limit.days and name in read:
-            yield codes.AgedReading(
-                severity="warning",
+            yield Finding.of(
+                "TM321",
                 source=name,
                 kind=limit.kind,
                 days=days,
@@ -533,16 +528,16 @@ def harvest_disputes(matrix: Matrix, index: Index) -> Iterator[Finding]:
         for row in (matrix.rows[claim.row],)
     }
     for dispute in disputes(matrix, index):
-        tables = dispute.rival, dispute.deciding
+        tables = dispute["rival"], dispute["deciding"]
         harvested = [name for name in tables if basename(dirname(files.get(name, ""))) == HARVESTED]
         # Disputes between two harvested or two reviewed tables are reported by `check`.
         if len(harvested) == 1:
             curated = next(name for name in tables if name not in harvested)
-            yield codes.HarvestedOtherwise(
-                severity="info",
+            yield Finding.of(
+                "TM327",
                 component=dispute.component,
                 releases=dispute.releases,
-                about=dispute.about,
+                about=dispute["about"],
                 harvested=harvested[0],
                 curated=curated,
                 facts=dispute.facts,

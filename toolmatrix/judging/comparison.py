@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from toolmatrix.documents import Annotated, Text
 from toolmatrix.inspection.model import (
     EXPECTED,
     REST,
@@ -41,10 +42,16 @@ if TYPE_CHECKING:
 
 
 ALWAYS = "always"
+CONDITIONS = (
+    "unlisted",
+    *(f"other-{what}" for what in ("architecture", "distribution", "char", "subject")),
+    *(f"same-{what}" for what in ("architecture", "distribution", "char", "subject")),
+)
+"""The words about two subjects that a rule may depend on."""
 
 
 class ComparedKind(Value):
-    """A kind of thing that is compared; the fields are those of the file."""
+    """A kind of thing that is compared."""
 
     kind: str
     group: str
@@ -61,9 +68,12 @@ class ComparedKind(Value):
 class DerivationStep(Value):
     """One source of an effect: a feature or an architecture, and the value where it is not that of the feature."""
 
+    one_of = ("of", "arch")
+
     of: re.Pattern[str] | None = None
     arch: str = ""
     value: str = ""
+    source: str = ""
 
 
 class DerivedProperty(Value):
@@ -99,12 +109,12 @@ class Pair(Value):
 
 
 class DifferenceRule(Value):
-    """A judgement on differences; the fields are those of the file."""
+    """A judgement on differences."""
 
     of: re.Pattern[str]
-    verdict: str
+    verdict: Annotated[str, EXPECTED, SUSPICIOUS]
     why: str
-    when: tuple[str, ...] = ()
+    when: tuple[Annotated[str, CONDITIONS], ...] = ()
     only: bool = False
     on: str = ""
     values: tuple[re.Pattern[str], ...] = ()
@@ -138,17 +148,26 @@ class DifferenceRule(Value):
 
 
 class PortingCatalog(Value):
-    """Everything the file says."""
+    """How two environments are compared, and which differences are to be expected."""
 
+    schema: Annotated[str, "toolmatrix.porting/1"]
+    sources: Annotated[Mapping[str, str], Mapping[str, Annotated[dict[str, Text], "title", "at"]]]
     kinds: tuple[ComparedKind, ...]
-    ignored: tuple[re.Pattern[str], ...]
-    same: Mapping[str, str]
+    ignored: Annotated[
+        tuple[re.Pattern[str], ...], tuple[Annotated[dict[str, Text], "of", "why"], ...]
+    ]
+    same: Annotated[Mapping[str, str], tuple[Annotated[dict[str, Text], "of", "as", "source"], ...]]
     effects: tuple[DerivedProperty, ...]
-    spellings: Mapping[str, tuple[tuple[str, str], ...]]
+    spellings: Annotated[
+        Mapping[str, tuple[tuple[str, str], ...]], tuple[Mapping[str, Text | tuple[Text, ...]], ...]
+    ]
     alike: tuple[Alike, ...]
-    units: tuple[tuple[re.Pattern[str], str], ...]
-    packages: Mapping[str, str]
-    renamed: re.Pattern[str]
+    units: Annotated[
+        tuple[tuple[re.Pattern[str], str], ...],
+        tuple[Annotated[dict[str, Text], "of", "unit"], ...],
+    ]
+    packages: Annotated[Mapping[str, str], tuple[tuple[Text, ...], ...]]
+    renamed: Annotated[re.Pattern[str], Annotated[dict[str, Text], "drop", "why", "source"]]
     rules: tuple[DifferenceRule, ...]
 
     def kind(self, name: str) -> ComparedKind | None:
@@ -179,6 +198,8 @@ def load() -> PortingCatalog:
     # Findings name a source as people would look it up; the names of the file are its own.
     sources = {name: f"{page['title']}, {page['at']}" for name, page in document["sources"].items()}
     return PortingCatalog(
+        schema=document["schema"],
+        sources=sources,
         kinds=tuple(
             ComparedKind(**_compile_fields(fields, sources)) for fields in document["kinds"]
         ),
@@ -209,14 +230,7 @@ def _compile_fields(fields: Mapping[str, Any], sources: Mapping[str, str]) -> di
 
 
 def _effect(fields: Mapping[str, Any], sources: Mapping[str, str]) -> DerivedProperty:
-    steps = tuple(
-        DerivationStep(
-            of=re.compile(step["of"]) if "of" in step else None,
-            arch=step.get("arch", ""),
-            value=step.get("is", ""),
-        )
-        for step in fields["steps"]
-    )
+    steps = tuple(DerivationStep(**_compile_fields(step, sources)) for step in fields["steps"])
     return DerivedProperty(**_compile_fields(fields, sources) | {"steps": steps})
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
 from toolmatrix import resources
-from toolmatrix.codes import matrix as codes
 from toolmatrix.errors import Position
 from toolmatrix.factbase.compiled import union
 from toolmatrix.factbase.index import Index
@@ -20,6 +19,7 @@ from toolmatrix.factbase.records import ClaimRecord, Dispute
 from toolmatrix.finding import Finding, merge
 from toolmatrix.judging import stage_facts
 from toolmatrix.solve.preferences import RULE as SERIES
+from toolmatrix.wording import plural
 
 SET_ASIDE = "decides: false"
 """The mark of a row that is kept, shown and never decides; its note says why."""
@@ -52,8 +52,8 @@ def dangling(matrix: Matrix) -> Iterator[Finding]:
     for owner, component, selector in named:
         for version in selector.split():
             if version not in versions.get(component, {"*"}):
-                yield codes.Dangling(
-                    severity="error",
+                yield Finding.of(
+                    "TM305",
                     owner=owner,
                     name=f"{component} {version}",
                     expected=f"a release of {component}",
@@ -72,7 +72,7 @@ def unused(matrix: Matrix) -> Iterator[Finding]:
     for kind, names, used in known:
         for name in names:
             if name not in used and name not in _BUILT_IN:
-                yield codes.Unused(severity="warning", kind=kind, name=name)
+                yield Finding.of("TM304", kind=kind, name=name)
 
 
 # Rules that no fact names because they hold everywhere.
@@ -89,15 +89,15 @@ def unlisted(files: Sequence[str]) -> Iterator[Finding]:
             path = os.path.join(folder, name)
             # A file beside those that are listed was most likely forgotten.
             if name.endswith((".yaml", ".yml")) and os.path.normpath(path) not in known:
-                yield codes.Unused(severity="warning", kind="file", name=name, where=Position(path))
+                yield Finding.of("TM304", kind="file", name=name, where=Position(path))
 
 
 def dates(matrix: Matrix, today: date) -> Iterator[Finding]:
     """Sources that were read after today; the loader has refused a day that is in no calendar."""
     for name, source in matrix.sources.items():
         if date.fromisoformat(source.read) > today:
-            yield codes.ReadTooLate(
-                severity="warning",
+            yield Finding.of(
+                "TM307",
                 source=name,
                 expected=f"read by {today}",
                 actual=source.read,
@@ -108,8 +108,8 @@ def aged(matrix: Matrix, today: date, stale: int) -> Iterator[Finding]:
     """The matrix and the sources that were last read more than `stale` days ago."""
     age = (today - date.fromisoformat(matrix.date)).days
     if age > stale:
-        yield codes.StaleMatrix(
-            severity="warning",
+        yield Finding.of(
+            "TM302",
             days=age,
             expected=f"reviewed in the last {stale} days",
             actual=matrix.date,
@@ -118,10 +118,11 @@ def aged(matrix: Matrix, today: date, stale: int) -> Iterator[Finding]:
     for name, source in sorted(matrix.sources.items()):
         age = (today - date.fromisoformat(source.read)).days
         if age > stale and name in read:
-            yield codes.StaleSource(
-                severity="warning",
+            yield Finding.of(
+                "TM310",
                 source=name,
                 days=age,
+                phrases={"count": plural(len(read[name]), "fact")},
                 expected=f"read in the last {stale} days",
                 actual=source.read,
                 facts=tuple(read[name]),
@@ -138,7 +139,7 @@ def cited(matrix: Matrix) -> dict[str, list[str]]:
     return facts
 
 
-def disputes(matrix: Matrix, index: Index) -> Iterator[codes.Disputed]:
+def disputes(matrix: Matrix, index: Index) -> Iterator[Finding]:
     """Find what two sources say differently: one finding for two tables and one component."""
     groups: dict[tuple[str, str, str, str], list[Dispute]] = {}
     for subject in matrix.components:
@@ -151,7 +152,8 @@ def disputes(matrix: Matrix, index: Index) -> Iterator[codes.Disputed]:
         mask = union(dispute.mask for dispute in group)
         claims = [(index.claim(dispute.rival), index.claim(dispute.deciding)) for dispute in group]
         decides = any(matrix.claims[rival.id].decides for rival, _ in claims)
-        yield codes.Disputed(
+        yield Finding.of(
+            "TM301",
             severity="info",
             component=subject,
             releases=tuple(index.scale(subject).named(mask)),
@@ -160,6 +162,7 @@ def disputes(matrix: Matrix, index: Index) -> Iterator[codes.Disputed]:
             deciding=deciding,
             weaker=", ".join(dict.fromkeys(dispute.evidence for dispute in group)),
             better=", ".join(dict.fromkeys(other.evidence for _, other in claims)),
+            phrases={"aside": "" if decides else ", which is set aside"},
             actual="" if decides else SET_ASIDE,
             facts=tuple(dict.fromkeys(claim.id for pair in claims for claim in pair)),
             where=matrix.claims[claims[0][0].id].node.where,
@@ -229,17 +232,17 @@ def gaps(matrix: Matrix, index: Index) -> Iterator[Finding]:
     yield from cells(matrix, index, [build for group in builds.values() for build in group])
 
 
-def machines(
-    index: Index, component: str, builds: Iterable[Release]
-) -> Iterator[codes.MissingBuild]:
+def machines(index: Index, component: str, builds: Iterable[Release]) -> Iterator[Finding]:
     """Machines that releases are offered for, and for which no build of them is known."""
     known = {(build.attributes["release"], build.attributes["machine"]) for build in builds}
     for position, release in enumerate(index.component(component).versions):
         offered, facts = _offered(index, component, 2 << position)
         for machine in index.scale("machine").named(offered):
             if (release, machine) not in known:
-                yield codes.MissingBuild(
-                    severity="warning",
+                yield Finding.of(
+                    "TM313",
+                    "machine",
+                    kind="machine",
                     component=component,
                     releases=(release,),
                     machine=machine,
@@ -273,7 +276,7 @@ def _offered(index: Index, component: str, release: int) -> tuple[int, list[str]
 
 def toolkits(
     matrix: Matrix, index: Index, component: str, builds: Sequence[Release]
-) -> Iterator[codes.MissingToolkit]:
+) -> Iterator[Finding]:
     """Builds for an accelerator whose toolkit no fact names."""
     named: dict[str, int] = {}
     for claim in matrix.claims.values():
@@ -285,8 +288,10 @@ def toolkits(
         accelerator = build.attributes["accelerator"]
         known = named.get(accelerator, 0) & index.scale(build.component).bit(build.version)
         if accelerator != "none" and not known:
-            yield codes.MissingToolkit(
-                severity="warning",
+            yield Finding.of(
+                "TM313",
+                "toolkit",
+                kind="toolkit",
                 component=component,
                 releases=(build.attributes["release"],),
                 machine=build.attributes["machine"],
@@ -330,15 +335,23 @@ def cells(matrix: Matrix, index: Index, builds: Iterable[Release]) -> Iterator[F
                 facts = [fact for row in lacking for fact in list(named.get(row, {}).values())[:1]]
                 other = [named[row][name] for row in rows if row not in lacking]
                 component, releases = _subject(matrix, index, lacking)
-                yield codes.MissingCell(
+                yield Finding.of(
+                    "TM313",
+                    "cell",
+                    kind="cell",
                     severity="info",
                     component=component,
                     releases=releases,
                     about=name,
                     table=table,
                     accelerator=accelerator,
+                    phrases={"others": _OTHER_ROWS.get(accelerator, f" with {accelerator}")},
                     facts=tuple(facts or other[:1]),
                 )
+
+
+# Rows for the same accelerator, where the table has one: a row for the CPU lacks no toolkit.
+_OTHER_ROWS = {"": "", "none": " without an accelerator"}
 
 
 def _subject(matrix: Matrix, index: Index, rows: Sequence[str]) -> tuple[str, tuple[str, ...]]:

@@ -8,16 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from toolmatrix.codes import plans as codes
 from toolmatrix.compilation.model import Plan
 from toolmatrix.factbase import lookups
+from toolmatrix.finding import Finding
 from toolmatrix.judging import stage_facts as facts
 from toolmatrix.judging.stage_facts import PTX, SASS
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.finding import Finding, Incompatibility
+    from toolmatrix.finding import Incompatibility
     from toolmatrix.judging.stages import PlanContext
 
 
@@ -274,13 +274,18 @@ def _refusal(
     table = "arch-toolkits" if facts.arch_number(name) else "rocm-gfx-first"
     row, cells = lookups.row(context.index, f"{table}/{facts.sass(name)}")
     known = name in context.index.component("arch").versions
-    finding = codes.ArchRefused(
-        severity="error",
+    standing = facts.standing(context.plan.version, cells) if known else "unknown"
+    first, rocm = cells.get("first-ran", ""), cells.get("rocm", "")
+    # A ROCm that supports it says more than that this one does not.
+    variant = "rocm" if rocm and known else standing or ("known" if first else "")
+    finding = Finding.of(
+        "TM201",
+        variant,
         arch=arch,
-        standing=facts.standing(context.plan.version, cells) if known else "unknown",
-        first=cells.get("first-ran", ""),
+        standing=standing,
+        first=first,
         last=cells.get("last-ran", ""),
-        rocm=cells.get("rocm", ""),
+        rocm=rocm,
         grounds=() if ground is None else (ground.replace(clashing=(name,)),),
         actual=arch,
         facts=(*(ground.facts if ground else ()), *row),
@@ -300,8 +305,8 @@ def deprecated(context: PlanContext) -> Iterator[Finding]:
         going |= {arch: row for arch in cells["deprecated"].split() if arch in context.archs}
     if going:
         arch = next(iter(going))
-        finding = codes.ArchDeprecated(
-            severity="warning",
+        finding = Finding.of(
+            "TM202",
             archs=tuple(name for name in context.archs if name in going),
             expected="an arch that is not deprecated",
             actual=arch,
@@ -329,7 +334,9 @@ def default_archs(context: PlanContext) -> Iterator[Finding]:
     # A log shows what was planned and not always what was requested.
     how = "native" if native else "perhaps" if context.command is None else "silent"
     arch, stage = next(iter(context.archs.items()))
-    finding = codes.ArchByDefault(
+    finding = Finding.of(
+        "TM203",
+        how,
         severity="info" if how == "perhaps" else "warning",
         arch=facts.sass(facts.twin(context.index, arch)),
         how=how,
@@ -377,26 +384,37 @@ def _ptx(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
     newest = max(cubins, key=facts.arch_number)
     finding: Finding | None = None
     if not texts:
-        finding = codes.NoPtx(
-            severity="warning",
-            archs=tuple(sorted(cubins, key=facts.arch_number)),
+        archs = tuple(sorted(cubins, key=facts.arch_number))
+        finding = Finding.of(
+            "TM204",
+            archs=archs,
+            phrases=_number(archs[-1]),
             expected="PTX",
             actual=" ".join(cubins),
         )
     elif not plain:
-        finding = codes.TiedPtx(
-            severity="warning", archs=texts, expected="plain PTX", actual=" ".join(texts)
+        finding = Finding.of(
+            "TM206",
+            archs=texts,
+            phrases=_number(texts[-1]),
+            expected="plain PTX",
+            actual=" ".join(texts),
         )
     elif max(map(facts.arch_number, plain)) < facts.arch_number(newest):
         best = max(plain, key=facts.arch_number)
-        finding = codes.OldPtx(
-            severity="info", ptx=best, cubin=newest, expected=f"PTX of {newest}", actual=best
+        finding = Finding.of(
+            "TM205",
+            ptx=best,
+            cubin=newest,
+            phrases=_number(newest),
+            expected=f"PTX of {newest}",
+            actual=best,
         )
     if finding:
         yield context.locate(finding, part.stage)
     if len(plain) > 1 and {facts.sass(arch) for arch in texts} >= set(cubins):
-        every = codes.EveryPtx(
-            severity="info",
+        every = Finding.of(
+            "TM209",
             archs=tuple(sorted(plain, key=facts.arch_number)),
             expected=max(plain, key=facts.arch_number),
             actual=" ".join(plain),
@@ -404,11 +422,16 @@ def _ptx(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
         yield context.locate(every, part.stage)
 
 
+def _number(arch: str) -> dict[str, str]:
+    # PTX of an `a` or `f` target is for one device or family alone (NVIDIA, feature sets of compilation targets).
+    return {"number": arch.rpartition("_")[2].rstrip("af")}
+
+
 def _duplicates(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
     twice = [image for image in dict.fromkeys(part.images) if part.images.count(image) > 1]
     if twice:
-        finding = codes.ArchTwice(
-            severity="warning",
+        finding = Finding.of(
+            "TM207",
             archs=tuple(image.arch for image in twice if image.kind in (CUBIN, PTX_TEXT, OBJECT)),
             expected="each arch once",
             actual=" ".join(image.arch for image in part.images),
@@ -431,9 +454,11 @@ def _redundant_cubins(context: PlanContext, part: DevicePart) -> Iterator[Findin
                 rows += row
                 break
     if pairs:
-        finding = codes.ArchCovered(
-            severity="info",
+        covered = ", ".join(f"`{arch}` (`{other}`)" for arch, other in pairs)
+        finding = Finding.of(
+            "TM208",
             pairs=tuple(pairs),
+            phrases={"covered": covered},
             expected="one cubin for each major version",
             actual=" ".join(cubins),
             facts=tuple(dict.fromkeys(rows)),

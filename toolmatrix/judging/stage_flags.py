@@ -8,16 +8,17 @@ from __future__ import annotations
 import posixpath
 import re
 
-from toolmatrix.codes import plans as codes
+from toolmatrix.finding import Finding
 from toolmatrix.judging.stage_archs import DEVICE_LINKS, LTO
 from toolmatrix.judging.stage_facts import admits
+from toolmatrix.wording import listing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolmatrix.compilation.model import Plan, Stage
-    from toolmatrix.finding import Finding, Incompatibility
+    from toolmatrix.finding import Incompatibility
     from toolmatrix.judging.stage_archs import DeviceCode
     from toolmatrix.judging.stages import PlanContext
 
@@ -77,7 +78,9 @@ def host_compiler(context: PlanContext) -> Iterator[Finding]:
         return
     off = any(_UNCHECKED in stage.argv for stage in context.plan.stages)
     how = "disputed" if rivals else "unchecked" if off else ""
-    finding = codes.HostCompilerRefused(
+    finding = Finding.of(
+        "TM210",
+        how,
         severity={"": "error", "unchecked": "warning", "disputed": "info"}[how],
         compiler=compiler,
         version=version,
@@ -151,10 +154,18 @@ def programs(context: PlanContext) -> Iterator[Finding]:
             severity = "warning"
         else:
             continue
-        finding = codes.ProgramMissing(
-            severity=severity, program=program, expected="a program that is found"
+        finding = Finding.of(
+            "TM211", severity=severity, program=program, expected="a program that is found"
         )
         yield context.locate(finding, stage.id)
+
+
+# By the end of its name; whatever else a driver is given it takes for a source.
+_INPUTS = {
+    "object": (".o", ".obj"),
+    "library": (".a", ".lib", ".so"),
+    "device code": (".ptx", ".cubin", ".fatbin", ".bc"),
+}
 
 
 def sources(context: PlanContext) -> Iterator[Finding]:
@@ -175,7 +186,9 @@ def sources(context: PlanContext) -> Iterator[Finding]:
                 if path in (context.command or ()) and not context.here.has_file(path):
                     missing.setdefault(path, (stage.id, 0))
     for path, position in missing.items():
-        finding = codes.InputMissing(severity="error", path=path, actual=path)
+        kinds = (kind for kind, ends in _INPUTS.items() if path.endswith(ends))
+        phrases = {"kind": next(kinds, "source")}
+        finding = Finding.of("TM212", path=path, phrases=phrases, actual=path)
         yield context.locate(finding, *position)
 
 
@@ -189,13 +202,15 @@ def leaks(context: PlanContext) -> Iterator[Finding]:
             reader = next(
                 (stage.id for stage in context.plan.stages if set(foreign) & set(stage.argv)), None
             )
-            finding = codes.VariableLeaks(
-                severity="warning", variable=name, foreign=tuple(foreign), actual=env[name].strip()
+            finding = Finding.of(
+                "TM213", variable=name, foreign=tuple(foreign), actual=env[name].strip()
             )
             yield context.locate(finding, reader)
     for name in ADDED:
         if env.get(name, "").strip('" '):
-            added = codes.VariableLeaks(severity="info", variable=name, actual=env[name])
+            added = Finding.of(
+                "TM213", "documented", severity="info", variable=name, actual=env[name]
+            )
             yield context.locate(added, None)
 
 
@@ -239,7 +254,7 @@ def shell(context: PlanContext) -> Iterator[Finding]:
             if _EXPANDED.search(word):
                 expanded.setdefault(word, stage)
     for word, stage in expanded.items():
-        finding = codes.ShellExpands(severity="warning", word=word, actual=word)
+        finding = Finding.of("TM214", word=word, actual=word)
         yield context.locate(finding, stage.id)
 
 
@@ -247,7 +262,7 @@ def lineinfo(context: PlanContext) -> Iterator[Finding]:
     """`-G` beside `-lineinfo`: the former switches off what the latter asks for."""
     for stage in context.plan.stages:
         if stage.kind == "ptxas" and {"-g", "--generate-line-info"} <= set(stage.argv):
-            yield context.locate(codes.LineInfoLost(severity="warning"), stage.id)
+            yield context.locate(Finding.of("TM215", options=("-G", "-lineinfo")), stage.id)
             return
 
 
@@ -257,7 +272,7 @@ def device_link(context: PlanContext, code: DeviceCode) -> Iterator[Finding]:
     link = next((stage for stage in stages if stage.kind == "link"), None)
     device = any(stage.kind in DEVICE_LINKS for stage in stages)
     if link is not None and not device and any(part.relocatable for part in code.parts):
-        finding = codes.NoDeviceLink(severity="error", expected="a device link before the link")
+        finding = Finding.of("TM216", expected="a device link before the link")
         yield context.locate(finding, link.id)
 
 
@@ -269,13 +284,17 @@ def lto(context: PlanContext, code: DeviceCode) -> Iterator[Finding]:
     if compiled and links and not wanted:
         # nvlink refuses intermediate alone ("LTO objects found, use -dlto"), and leaves it unused beside other code.
         alone = any({image.kind for image in part.images} == {LTO} for part in compiled)
-        finding = codes.HalfLto(
-            severity="error" if alone else "warning", half="compile", expected="-dlto"
+        finding = Finding.of(
+            "TM217",
+            "compile",
+            severity="error" if alone else "warning",
+            half="compile",
+            expected="-dlto",
         )
         yield context.locate(finding, links[0].id)
     # At link time alone it finds nothing to work on (nvcc --help, -dlto).
     if code.linked and wanted and not compiled and not code.outside:
-        yield context.locate(codes.HalfLto(severity="warning", half="link"), wanted[0].id)
+        yield context.locate(Finding.of("TM217", "link", half="link"), wanted[0].id)
 
 
 def idle(context: PlanContext) -> Iterator[Finding]:
@@ -290,9 +309,12 @@ def idle(context: PlanContext) -> Iterator[Finding]:
             useful.add(before)
     lost = [stage for stage in stages if stage.id not in useful]
     if lost:
-        finding = codes.IdleStages(
-            severity="info",
-            tools=tuple(dict.fromkeys(stage.tool for stage in lost)),
+        tools = tuple(dict.fromkeys(stage.tool for stage in lost))
+        finding = Finding.of(
+            "TM218",
+            "one" if len(lost) == 1 else "",
+            tools=tools,
+            phrases={"programs": listing(tools), "count": str(len(lost))},
             actual=" ".join(str(stage.id) for stage in lost),
         )
         yield context.locate(finding, lost[0].id)

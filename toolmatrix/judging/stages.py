@@ -6,8 +6,15 @@ what that says about the same compile.
 
 from __future__ import annotations
 
-from toolmatrix.codes import plans as codes
-from toolmatrix.codes.plans import CannotTell, RunsByCode, RunsByPtx, RunsNot
+from toolmatrix.codes.plans import (
+    ANSWERS,
+    CANNOT_TELL,
+    RUNS_BY_CODE,
+    RUNS_BY_PTX,
+    RUNS_NOT,
+    AnswerFinding,
+    DeviceFinding,
+)
 from toolmatrix.compilation import expected as expecting
 from toolmatrix.errors import Position
 from toolmatrix.factbase import lookups
@@ -25,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeVar
 
-    from toolmatrix.codes.plans import DeviceFinding
     from toolmatrix.compilation.expected import Expected
     from toolmatrix.compilation.model import Plan, Stage
     from toolmatrix.factbase.index import Index
@@ -116,9 +122,7 @@ def findings(
     `answered` the answer that they are for. A finding about one plan has its number; one about all has none.
     """
     reported: list[Finding] = []
-    answers: dict[str, list[codes.DeviceFinding]] = {
-        device: [] for device in dict.fromkeys(devices)
-    }
+    answers: dict[str, list[DeviceFinding]] = {device: [] for device in dict.fromkeys(devices)}
     for number, (plan, code) in enumerate(zip(plans, stage_archs.device_codes(plans), strict=True)):
         context = PlanContext(plan, index, number=number, path=path, command=command, here=here)
         reported += lock_findings(context, answered) if answered else ()
@@ -132,8 +136,8 @@ def findings(
     return [*reported, *_summarize(answers)]
 
 
-def _locate_answer(context: PlanContext, answer: codes.DeviceFinding) -> Finding:
-    if isinstance(answer, codes.RunsByPtx):
+def _locate_answer(context: PlanContext, answer: DeviceFinding) -> Finding:
+    if answer.code == RUNS_BY_PTX:
         driver, row = driver_of_ptx(context.index, context.toolkit.releases)
         facts = (*answer.facts, row) if row else answer.facts
         answer = answer.replace(driver=driver, facts=facts)
@@ -141,28 +145,20 @@ def _locate_answer(context: PlanContext, answer: codes.DeviceFinding) -> Finding
     return context.locate(answer, answer.stage if answer.plan == context.number else None)
 
 
-def _summarize(answers: dict[str, list[codes.DeviceFinding]]) -> Iterator[Finding]:
+def _summarize(answers: dict[str, list[DeviceFinding]]) -> Iterator[Finding]:
     # One answer is its plan's own finding; none at all is a finding, too.
     for device, device_findings in answers.items():
         decides = worst_finding(device_findings)
-        code = type(decides) if decides else codes.CannotTell
+        code = decides.code if decides else CANNOT_TELL
         if len(device_findings) != 1:
-            yield code(
-                severity=SEVERITIES[code],
+            yield DeviceFinding.of(
+                code,
                 device=device,
                 holding=len(device_findings),
                 running=sum(finding.answer == "yes" for finding in device_findings),
                 facts=union_of_fields(device_findings, "facts"),
             )
 
-
-SEVERITIES: dict[type[DeviceFinding], str] = {
-    RunsNot: "error",
-    CannotTell: "warning",
-    RunsByPtx: "info",
-    RunsByCode: "info",
-}
-"""How a device takes code, worst first."""
 
 _ORDER = (CUBIN, OBJECT, PTX_TEXT)
 # Why code of a kind is not loaded as it is.
@@ -175,11 +171,11 @@ def device_answer(index: Index, device: str, code: DeviceCode) -> DeviceFinding 
     """The finding about the code of one plan: that about its worst part; None where there is no code at all."""
     # Nobody can say what a device runs that is in no table.
     if device.partition(":")[0] not in index.component("device").versions:
-        return _finding(CannotTell, device, why=((device, "device"),))
+        return _finding(CANNOT_TELL, device, why=((device, "device"),))
     findings = [best_image_finding(index, device, part) for part in code.parts]
     # Objects that no plan here makes may hold code for it.
     if not findings and code.outside:
-        return _finding(CannotTell, device, why=[(path, "outside") for path in code.outside])
+        return _finding(CANNOT_TELL, device, why=[(path, "outside") for path in code.outside])
     return worst_finding(findings)
 
 
@@ -191,7 +187,7 @@ def worst_finding(findings: Sequence[DeviceFinding]) -> DeviceFinding | None:
 
 def finding_rank(finding: DeviceFinding) -> int:
     """The place of a finding, 0 for the worst."""
-    return list(SEVERITIES).index(type(finding))
+    return list(ANSWERS).index(finding.code)
 
 
 def best_image_finding(index: Index, device: str, part: DevicePart) -> DeviceFinding:
@@ -211,16 +207,16 @@ def best_image_finding(index: Index, device: str, part: DevicePart) -> DeviceFin
     for image in images:
         rows = facts.runs(index, name, image.arch) if image.kind in _ORDER else ()
         if rows and not _features_clash(image.arch, features):
-            runs = RunsByPtx if image.kind == PTX_TEXT else RunsByCode
+            runs = RUNS_BY_PTX if image.kind == PTX_TEXT else RUNS_BY_CODE
             return _finding(runs, device, part, image=image.arch, facts=rows)
         why.append((image.arch, image_refusal(index, name, image)))
         unsure = unsure or why[-1][1] in ("tile", "unknown")
     known = facts.about_device(index, name)
-    return _finding(CannotTell if unsure else RunsNot, device, part, why=why, facts=known)
+    return _finding(CANNOT_TELL if unsure else RUNS_NOT, device, part, why=why, facts=known)
 
 
 def _finding(
-    code: type[DeviceFinding],
+    code: str,
     device: str,
     part: DevicePart | None = None,
     *,
@@ -228,8 +224,8 @@ def _finding(
     why: Sequence[tuple[str, str]] = (),
     facts: tuple[str, ...] = (),
 ) -> DeviceFinding:
-    return code(
-        severity=SEVERITIES[code],
+    return DeviceFinding.of(
+        code,
         device=device,
         image=image,
         why=tuple(why),
@@ -311,8 +307,8 @@ def lock_findings(context: PlanContext, answered: Answered) -> Iterator[Finding]
     yield from _archs(context, expected)
     yield from _words(context, answered)
     if answered.platform and not answered.known and expected.platform != answered.platform:
-        finding = codes.PlatformDiffers(
-            severity="warning",
+        finding = AnswerFinding.of(
+            "TM229",
             target=expected.target,
             expected=expected.platform,
             actual=answered.platform,
@@ -322,8 +318,8 @@ def lock_findings(context: PlanContext, answered: Answered) -> Iterator[Finding]
 
 def no_driver(expected: Expected) -> Finding:
     """The finding that an answer has no compiler of device code."""
-    return codes.NoDriver(
-        severity="error",
+    return AnswerFinding.of(
+        "TM230",
         target=expected.target,
         expected="cuda or rocm",
         actual=f"accelerator {expected.accelerator}",
@@ -335,13 +331,16 @@ def _driver(context: PlanContext, answered: Answered) -> Iterator[Finding]:
     named = f"{expected.component} {expected.release}"
     if known is not None:
         captured = known.captured == expected.release
-        planned = codes.PlannedByCaptures(
+        other = f"; captures of {known.differs} show other stages" if known.differs else ""
+        fetch = f"fetch it with `{answered.fetched}`, or " if answered.fetched else ""
+        planned = AnswerFinding.of(
+            "TM225",
+            "same" if captured else "",
             severity="info" if captured else "warning",
             target=expected.target,
             driver=expected.family,
             captured=known.captured,
-            differs=known.differs,
-            fetched=answered.fetched,
+            phrases={"other": other, "fetch": fetch},
             expected=named,
             facts=(known.fact,),
         )
@@ -357,7 +356,8 @@ def _driver(context: PlanContext, answered: Answered) -> Iterator[Finding]:
     series = [release.split(".")[:2] for release in (version, wanted)]
     if not own and series[0] == series[1]:
         return
-    differs = codes.DriverDiffers(
+    differs = AnswerFinding.of(
+        "TM224",
         severity="warning" if series[0] == series[1] else "error",
         target=expected.target,
         expected=f"{named}{f' ({expected.family} {own})' if own else ''}",
@@ -373,8 +373,8 @@ def _host_compiler(context: PlanContext, answered: Answered) -> Iterator[Finding
     kind, release, stage = host
     if kind == compiler and expecting.same_series(compiler, version, release):
         return
-    finding = codes.HostCompilerDiffers(
-        severity="error",
+    finding = AnswerFinding.of(
+        "TM226",
         target=answered.expected.target,
         expected=f"{compiler} {version}",
         actual=f"{kind} {release}",
@@ -390,7 +390,9 @@ def _archs(context: PlanContext, expected: Expected) -> Iterator[Finding]:
     further = tuple(arch for arch in compiled if arch not in expected.archs)
     for severity, absent, beside in (("error", missing, ()), ("warning", (), further)):
         if absent or beside:
-            finding = codes.ArchsDiffer(
+            finding = AnswerFinding.of(
+                "TM227",
+                "missing" if absent else "further",
                 severity=severity,
                 target=expected.target,
                 missing=absent,
@@ -414,8 +416,8 @@ def _words(context: PlanContext, answered: Answered) -> Iterator[Finding]:
         if answered.env.get(name, value) != value
     }
     for word, reason in why.items():
-        finding = codes.WordLeftOut(
-            severity="warning",
+        finding = AnswerFinding.of(
+            "TM228",
             target=expected.target,
             word=f"`{word}`",
             why=reason,

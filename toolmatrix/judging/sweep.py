@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from toolmatrix.codes.matrix import (
-    Anachronism,
-    ExplainedRefusal,
-    Undecided,
-    UnexplainedRefusal,
-    UnnamedToolkit,
-    Unreachable,
-)
 from toolmatrix.factbase import evidence as words
 from toolmatrix.factbase.records import ClaimRecord
-from toolmatrix.finding import Finding, Incompatibility, InstallMethod, merge, union_of_fields
+from toolmatrix.finding import (
+    UNDECIDED,
+    Finding,
+    Incompatibility,
+    InstallMethod,
+    merge,
+    union_of_fields,
+)
 from toolmatrix.judging.pool import IndexedWork
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, conflict, solve
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from toolmatrix.factbase.index import Index
     from toolmatrix.factbase.model import Matrix
     from toolmatrix.factbase.records import ReleaseRecord
+    from toolmatrix.finding import Words
     from toolmatrix.solve.parts import TestedRowGroup
     from toolmatrix.solve.resolve import Choice, Resolution
 
@@ -181,7 +181,7 @@ def judge_release(index: Index, release: Release, luck: dict[str, int]) -> Relea
         if isinstance(outcome, Assembly):
             refused.append(refusal(release, method, outcome))
         elif outcome.unread:
-            unread.append(_unanswered(Undecided, release, method, outcome.unread))
+            unread.append(_unanswered(UNDECIDED, release, method, outcome.unread))
         else:
             answered.append(method)
             evidence.append(outcome.evidence)
@@ -213,7 +213,7 @@ def search(index: Index, release: Release, luck: dict[str, int]) -> Finding | No
     if not isinstance(outcome, Assembly):
         return None
     reason = refusal(release, tried[0], outcome).grounds
-    return _unanswered(Unreachable, release, None, reason, severity="warning")
+    return _unanswered("TM306", release, None, reason, severity="warning")
 
 
 def refusal(release: Release, method: InstallMethod, assembly: Assembly) -> Finding:
@@ -234,18 +234,19 @@ def refusal(release: Release, method: InstallMethod, assembly: Assembly) -> Find
     size = len(reasons) + len({*core} & {*assembly.request_nogoods})
     kinds = {ground.kind for ground in reasons}
     if size <= _LONGEST and kinds & {"requires", "limits"} and "evidence" not in kinds:
-        return _unanswered(ExplainedRefusal, release, method, reasons)
-    return _unanswered(UnexplainedRefusal, release, method, reasons, severity="warning")
+        return _unanswered("TM104", release, method, reasons)
+    return _unanswered("TM105", release, method, reasons, severity="warning")
 
 
 def _unanswered(
-    code: type[Finding],
+    code: str,
     release: Release,
     method: InstallMethod | None,
     reasons: tuple[Incompatibility, ...],
     severity: str = "info",
 ) -> Finding:
-    return code(
+    return Finding.of(
+        code,
         severity=severity,
         component=release[0],
         releases=(release[1],),
@@ -305,6 +306,7 @@ def counts(index: Index, outcomes: Sequence[ReleaseOutcome]) -> dict[str, int]:
     }
 
 
+ANACHRONISM = "TM311"
 VOUCHED = "tested"
 """The least evidence of a row that was tested, run or read out of a file."""
 
@@ -328,7 +330,7 @@ def answer_doubts(
 
 def younger(
     choices: Sequence[Choice], method: InstallMethod, record: Statement, day: Day
-) -> Iterator[Anachronism]:
+) -> Iterator[Finding]:
     """Choices that a row is said to have been tested with, although its subject came out before them."""
     # Of several instances the first, as everywhere.
     chosen = {choice.component: choice.version for choice in reversed(choices)}
@@ -345,8 +347,8 @@ def younger(
             written = day(claim.subject, release) if release else ""
             # Days are ISO 8601, whose order is that of their letters.
             if written and written < out:
-                yield Anachronism(
-                    severity="warning",
+                yield Finding.of(
+                    ANACHRONISM,
                     component=claim.subject,
                     releases=(release,),
                     ways=(method,),
@@ -357,13 +359,24 @@ def younger(
                 )
 
 
+class UnnamedToolkit(Finding):
+    """A toolkit that is in the answer for releases, and that no fact of theirs names."""
+
+    toolkit: str
+    versions: tuple[str, ...]
+
+    def sentence(self, words: Words) -> str:
+        chosen = (("chosen", words.named(self.toolkit, self.versions)),)
+        return super(UnnamedToolkit, self.replace(phrases=self.phrases + chosen)).sentence(words)
+
+
 def unnamed(
     release: tuple[str, str],
     choices: Sequence[Choice],
     method: InstallMethod,
     record: Statement,
     components: Mapping[str, Mapping[str, Any]],
-) -> Iterator[UnnamedToolkit]:
+) -> Iterator[Finding]:
     """Toolkits that no fact names: none of what was asked for, none of its builds, none of what these require."""
     claims = {
         choice.component: [
@@ -382,8 +395,10 @@ def unnamed(
         owners = dict.fromkeys(claim.subject for claim in claims[choice.component])
         unknown = choice.evidence == words.UNKNOWN
         if unknown or speaking.isdisjoint(owners):
-            yield UnnamedToolkit(
-                severity="warning",
+            named = "by chance" if unknown else f"only because of {', '.join(owners)}"
+            yield UnnamedToolkit.of(
+                "TM312",
+                phrases={"by": named},
                 component=release[0],
                 releases=(release[1],),
                 ways=(method,),
@@ -422,10 +437,10 @@ def _speaking(
 
 def doubts_about(outcomes: Iterable[ReleaseOutcome], matrix: Matrix) -> Iterator[Finding]:
     """The doubts of all answers: releases and ways for which the same is doubted are one finding."""
-    young: list[Anachronism] = []
+    young: list[Finding] = []
     nameless: list[Finding] = []
     for doubt in (doubt for outcome in outcomes for doubt in outcome.doubts):
-        if not isinstance(doubt, Anachronism):
+        if doubt.code != ANACHRONISM:
             nameless.append(doubt)
         # What is inside is a fact about a file, whenever the file was made.
         elif not matrix.claims[doubt.facts[0]].carried:

@@ -15,6 +15,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+from toolmatrix.documents import Annotated, Code, Evidence
 from toolmatrix.lines import strip_prefixes, without_colours
 from toolmatrix.resources import load_yaml, signatures_path
 from toolmatrix.value import Value
@@ -295,7 +296,7 @@ class LinePattern(Value):
     line: re.Pattern[str]
     lower: str = ""
     higher: str = ""
-    coded: tuple[Number, ...] = ()
+    coded: Annotated[tuple[Number, ...], str] = ()
 
     def search(self, line: str) -> re.Match[str] | None:
         """The match of a line, if it has one."""
@@ -321,10 +322,9 @@ class LinePattern(Value):
         return values
 
 
-class Table(Value):
-    """Rows of versions below a line that fits `head`, as `row` shows them, with lines like `between` among them."""
+class Table(LinePattern):
+    """A line with rows of versions below it, as `row` shows them, and lines like `between` among them."""
 
-    head: LinePattern
     row: re.Pattern[str]
     between: re.Pattern[str]
 
@@ -336,28 +336,43 @@ class Case(Value):
     given: Mapping[str, Any]
 
 
+class RowLookup(Value):
+    """A row of a table that is looked up: the oldest whose column `is` a value, or the newest with at `most` it."""
+
+    one_of = ("is", "most")
+
+    table: str
+    column: str
+    is_: str = ""
+    most: str = ""
+    gives: str
+    cell: str = ""
+
+
 class Signature(Value):
-    """One kind of failure; the fields are those of the file, and docs/diagnose.md says what each means."""
+    """One kind of failure; docs/diagnose.md says what each field means."""
 
     name: str
-    code: str
+    code: Code
     relation: str
+    """A name of `relations`: what did not hold."""
     what: str
     between: tuple[str, ...]
     lines: tuple[LinePattern, ...]
     do: str
     source: str
-    evidence: str
-    severity: str = "error"
+    evidence: Evidence
+    severity: Annotated[str, "error", "warning"] = "error"
     expected: str = ""
     fix: tuple[str, ...] = ()
     instead: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
-    rows: tuple[Mapping[str, str], ...] = ()
+    rows: Annotated[tuple[Mapping[str, str], ...], tuple[RowLookup, ...]] = ()
     when: Mapping[str, str] = {}
     intact: str = ""
-    cases: tuple[Case, ...] = ()
+    """A request that resolves where the versions of the log satisfy the relation; cases see it as `intact`."""
+    cases: Annotated[tuple[Case, ...], tuple[dict[str, Any], ...]] = ()
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -365,13 +380,12 @@ class Signature(Value):
         return tuple(role.partition("|")[0] for role in self.between)
 
 
-class Recovery(Value):
+class Recovery(LinePattern):
     """A line by which a program goes on: failures `of` these signatures a little above it were none.
 
     Nor are those in so many lines `below` it, where a program says that it goes on before it prints why.
     """
 
-    pattern: LinePattern
     of: tuple[str, ...]
     below: int = 0
 
@@ -402,8 +416,12 @@ class _Caching:
 
 
 class SignatureCatalog(_Caching, Value):
-    """Everything the file says, in the order in which patterns are tried."""
+    """How known failures look in logs: patterns in the order in which they are tried."""
 
+    schema: Annotated[str, "toolmatrix.signatures/1"]
+    numbers: tuple[Number, ...]
+    relations: Mapping[str, str]
+    """What holds between the two sides where nothing failed, by name."""
     signatures: tuple[Signature, ...]
     witnesses: tuple[LinePattern, ...]
     tables: tuple[Table, ...]
@@ -423,8 +441,8 @@ class SignatureCatalog(_Caching, Value):
         by_text: dict[str, list[PatternUse]] = {}
         patterns: tuple[tuple[str, Signature | Recovery | Table | None, LinePattern], ...] = (
             *(("witnesses", None, pattern) for pattern in self.witnesses),
-            *(("tables", table, table.head) for table in self.tables),
-            *(("recoveries", recovery, recovery.pattern) for recovery in self.recoveries),
+            *(("tables", table, table) for table in self.tables),
+            *(("recoveries", recovery, recovery) for recovery in self.recoveries),
             *(("failures", known, pattern) for known in self.signatures for pattern in known.lines),
             *(("consequences", None, pattern) for pattern in self.consequences),
         )
@@ -535,8 +553,11 @@ def _parts(document: Mapping[str, Any]) -> tuple[Provided, ...]:
 def load() -> SignatureCatalog:
     """The catalog that comes with the program."""
     document = load_yaml(signatures_path())
-    numbers = [Number(**fields) for fields in document["numbers"]]
+    numbers = tuple(Number(**fields) for fields in document["numbers"])
     return SignatureCatalog(
+        schema=document["schema"],
+        numbers=numbers,
+        relations=document["relations"],
         signatures=tuple(
             Signature(
                 **_with_tuples(fields)
@@ -547,7 +568,8 @@ def load() -> SignatureCatalog:
         witnesses=_patterns(document["witnesses"], numbers),
         tables=tuple(
             Table(
-                head=LinePattern(has=table["has"], line=re.compile(table["line"])),
+                has=table["has"],
+                line=re.compile(table["line"]),
                 row=re.compile(table["row"]),
                 between=re.compile(table["between"]),
             )
@@ -556,12 +578,8 @@ def load() -> SignatureCatalog:
         callers=_patterns(document["callers"]),
         consequences=_patterns(document["consequences"]),
         recoveries=tuple(
-            Recovery(
-                pattern=LinePattern(has=recovery["has"], line=re.compile(recovery["line"])),
-                of=tuple(recovery["of"]),
-                below=recovery.get("below", 0),
-            )
-            for recovery in document["recoveries"]
+            Recovery(**_with_tuples(fields) | {"line": re.compile(fields["line"])})
+            for fields in document["recoveries"]
         ),
         parts=_parts(document),
         aliases=document["aliases"],

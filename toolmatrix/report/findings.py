@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from toolmatrix.codes.matrix import Undecided
 from toolmatrix.codes.plans import DeviceFinding
 from toolmatrix.documents import (
     Annotated,
@@ -19,7 +18,7 @@ from toolmatrix.documents import (
 )
 from toolmatrix.factbase.evidence import weakest
 from toolmatrix.factbase.index import Index
-from toolmatrix.finding import SEVERITIES, Finding, InstallMethod
+from toolmatrix.finding import SEVERITIES, UNDECIDED, Finding, InstallMethod
 from toolmatrix.report import claims, cores, terminal
 from toolmatrix.report.annotations import Annotation, commands, step_summary
 from toolmatrix.report.answer import head
@@ -178,7 +177,7 @@ def plan_document(index: Index, findings: Sequence[Finding]) -> list[PlanFinding
 
 
 def _reasons(index: Index, finding: Finding) -> list[str]:
-    if isinstance(finding, Undecided):
+    if finding.code == UNDECIDED:
         return [claims.silence(index, ground) for ground in finding.grounds]
     # The sentence of a finding names these releases already.
     own = (finding.component, finding.releases)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.documents import Annotated, Code
-from toolmatrix.finding import SEVERITIES
-from toolmatrix.resources import load_yaml, rules_path
+from toolmatrix.finding import SEVERITIES, code_pages
 from toolmatrix.value import Document
 
 
@@ -25,6 +24,8 @@ def load_rules() -> dict[str, CodePage]:
     """All pages by code, in the order of the codes."""
     # A block of YAML ends with a newline, a sentence does not.
     return {
-        code: CodePage(code=code, **{name: text.rstrip("\n") for name, text in page.items()})
-        for code, page in sorted(load_yaml(rules_path()).items())
+        code: CodePage(
+            code=code, **{name: page[name].rstrip("\n") for name in CodePage._fields[1:]}
+        )
+        for code, page in sorted(code_pages().items())
     }
