@@ -13,8 +13,8 @@ from toolmatrix.manifests.model import (
     PYTHON,
     Item,
     ManifestEnvironment,
-    ProjectManifest,
     Phrase,
+    ProjectManifest,
 )
 
 TYPE_CHECKING = False
