@@ -86,7 +86,7 @@ class Replaced(ManifestFinding):
     `takes` is the newest release that requires it, if no line names that; `instead` is the nearest to ask for.
     """
 
-    code = "TM109"
+    code: str = "TM109"
     line: str
     takes: str
     old: str
@@ -125,7 +125,7 @@ class Replaced(ManifestFinding):
 class NewestUnfit(ManifestFinding):
     """A package whose newest release, which pip takes today, does not go with the rest; `pins` prevent it."""
 
-    code = "TM112"
+    code: str = "TM112"
     new: str
     others: tuple[str, ...]
     line: str
