@@ -184,7 +184,7 @@ def same_when_pinned(cache: str, line: Line, document: dict[str, Any]) -> None:
 
 # Refusals, questions that nobody can answer and mistakes, each of which suggests what to type instead.
 SUGGESTING = (
-    "resolve torch --arch sm_20",
+    "resolve torch==2.6.0 --arch sm_20",
     "resolve torch --device 'Jetson Orin' --target x86",
     "resolve torch==2.0.0 --device 'RTX 5090' --from wheel",
     "resolve tensorflow==99",

@@ -121,18 +121,19 @@ class Command:
         }
 
     @property
+    def request_options(self) -> dict[str, Option]:
+        """The options of a request that it takes: all of them, or those that its function names."""
+        if self.request:
+            return REQUEST
+        return {name: option for name, option in REQUEST.items() if name in self.takes}
+
+    @property
     def options(self) -> dict[str, Option]:
         """The options that it takes by name."""
         if not self._options:
             # Its own options come first, and replace shared ones of the same name.
             own = {**self.own}
-            # Of the options of a request it may name some alone.
-            request = {
-                name: option
-                for name, option in REQUEST.items()
-                if self.request or name in self.takes
-            }
-            self._options = own | request | COMMON | own
+            self._options = own | self.request_options | COMMON | own
         return self._options
 
     def __call__(self, *args: Any, **named: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolmatrix.command import COMMANDS, GROUPS, command
 from toolmatrix.command.option import option
-from toolmatrix.command.options import COMMON, REQUEST
+from toolmatrix.command.options import COMMON
 from toolmatrix.errors import UsageError
 from toolmatrix.report.terminal import columns, wrap
 
@@ -168,8 +168,7 @@ def _command(command: Command, terminal: Terminal, brief: bool) -> list[str]:
 
 def sections(command: Command) -> list[tuple[str, list[Option]]]:
     """The options of a command: its own, those of a request, and those of every command."""
-    request = REQUEST if command.request else {}
-    shared = [("Request", request), ("Common options", COMMON)]
+    shared = [("Request", command.request_options), ("Common options", COMMON)]
     return [
         ("Options", [*command.own.values()]),
         *(

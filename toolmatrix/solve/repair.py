@@ -175,6 +175,10 @@ class _RepairSearch:
         if self.request.wanted and not request.wanted:
             return
         resolution = supported(self.index, request)
+        if resolution is None and any(old.option == "target" for old, _ in changes):
+            # Where no wheel fits, the other target builds from source by default.
+            request = _from_source(request)
+            resolution = supported(self.index, request)
         if resolution is not None:
             cost = sum(self.cost(old, new) for old, new in changes)
             yield Repair(changes=changes, cost=cost, request=request, resolution=resolution)
@@ -311,6 +315,13 @@ class _RepairSearch:
             )
             costs.append(abs(end - position) + _STEP_COST[min(level, len(_STEP_COST) - 1)])
         return min(costs)
+
+
+def _from_source(request: Request) -> Request:
+    """The request with a build from source where it does not say how to install."""
+    by_default = [ask for ask in request.asks if ask.option == "from" and ask.implied]
+    built = {ask: ask.replace(selector="source", text="--from source") for ask in by_default}
+    return request.replace(asks=tuple(built.get(ask, ask) for ask in request.asks))
 
 
 def device_of(index: Index, arch: str) -> str:
