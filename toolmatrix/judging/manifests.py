@@ -155,11 +155,9 @@ class _Environment:
             )
         }
         for question in self.questions():
-            refused = self.find_refusal(question)
-            for core in refused.cores if refused else ():
-                finding, refused_parts = self.finding(core, question.parts)
-                known = refusals.get(finding.asked) if finding else None
-                if finding is None or (known and known.hard):
+            for finding, refused_parts in self.findings(question):
+                known = refusals.get(finding.asked)
+                if known and known.hard:
                     continue
                 # Of a part of a toolkit the question may ask for more releases than the file does.
                 texts = {part.text for part in refused_parts}
@@ -384,6 +382,31 @@ class _Environment:
                 break
         # Releases before those that are known may do.
         return None if first and first.outside else first
+
+    def findings(
+        self, question: Question
+    ) -> list[tuple[ManifestFinding, tuple[RequestedPart, ...]]]:
+        """The findings that the refusal of a question makes, each with its parts."""
+        refused = self.find_refusal(question)
+        if refused is None:
+            return []
+        results = [self.finding(core, question.parts) for core in refused.cores]
+        if not any(finding for finding, _ in results):
+            # What is refused by builds that match may be refused without them, by what a package requires. What the
+            # file itself asks for is judged by itself.
+            again = resolve(self.index, refused.request, enforced=True)
+            named = {part.component for part in self.parts}
+            results = [
+                self.finding(core, question.parts)
+                for core in (() if isinstance(again, Resolution) else again.cores)
+                if not any(
+                    line.ground
+                    and line.ground.kind == "requires"
+                    and line.ground.component in named
+                    for line in core.lines
+                )
+            ]
+        return [(finding, parts) for finding, parts in results if finding]
 
     def finding(
         self, core: Core, parts: Sequence[RequestedPart]

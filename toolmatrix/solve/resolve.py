@@ -108,11 +108,21 @@ class Unsatisfiable(Value):
     outside: tuple[Outside, ...] = ()
 
 
-def resolve(index: Index, request: Request) -> Resolution | Unsatisfiable:
-    """The best answer, or why there is none."""
+def resolve(
+    index: Index, request: Request, *, enforced: bool = False
+) -> Resolution | Unsatisfiable:
+    """The best answer, or why there is none.
+
+    With `enforced`, by what an installation enforces where that is enough: that the builds of two packages have the
+    same line, no installer checks.
+    """
     outcome = attempt(index, request)
     if isinstance(outcome, Resolution):
         return outcome
+    if enforced:
+        left = outcome.without(_matching_lines(outcome))
+        if isinstance(solve(left.problem()), Conflict):
+            outcome = left
     from toolmatrix.solve import grounds, worlds
     from toolmatrix.solve.engine import conflict
 
@@ -123,6 +133,18 @@ def resolve(index: Index, request: Request) -> Resolution | Unsatisfiable:
         cores=grounds.independent(index, [grounds.core(outcome, core) for core in cores]),
         outside=worlds.outside(outcome, cores),
     )
+
+
+def _matching_lines(assembly: Assembly) -> list[int]:
+    """The statements about builds of one package beside builds of another."""
+    packages = {name: head["variant_of"] for name, head in assembly.header["components"].items()}
+    return [
+        number
+        for number, statement in enumerate(assembly.statements)
+        if (first := packages.get(statement.subject))
+        and (second := packages.get(statement.component))
+        and first != second
+    ]
 
 
 def attempt(index: Index, request: Request) -> Resolution | Assembly:
