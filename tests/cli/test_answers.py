@@ -449,15 +449,13 @@ class TestInsideWheels:
     @pytest.mark.parametrize(
         ("line", "word"),
         [
-            ("torch<2' python==3.6", "torch before 1.12.0"),
-            ("torch' python==3.6", "torch before 1.12.0"),
+            ("jax<0.5' python==3.8", "jax before 0.4.18"),
+            ("jax' python==3.8", "jax before 0.4.18"),
             ("transformers' python==3.5", "transformers before 4.0.0"),
-            # Wheels of torch 1.10 for Python 3.6, of 1.8 for ROCm 4.0, of 1.1 for CUDA 9.0, which a driver 390 runs.
-            ("torch' python==3.6 --from wheel", "torch before 1.12.0"),
-            ("torch' python==3.6 --target arm --from wheel", "torch before 1.12.0"),
-            ("torch' --accelerator rocm --with rocm==4.0 --from wheel", "torch before 1.12.0"),
-            ("torch' --with cuda==9.0 --from wheel", "torch before 1.12.0"),
-            ("torch' --with driver==390 --from wheel", "torch before 1.12.0"),
+            # Wheels of jax 0.4.13 are for Python 3.8, of jaxlib 0.3 for CUDA 11.1.
+            ("jax' --with python==3.8 --target arm --from wheel", "jax before 0.4.18"),
+            ("jax' --with cuda==11.1 --from wheel", "jax before 0.4.18"),
+            ("flax' python==3.7", "jax before 0.4.18"),
             ("jax' --with python==3.8 --from wheel", "jax before 0.4.18"),
             ("onnxruntime' python==3.5 --from wheel", "onnxruntime before 1.7.0"),
         ],
@@ -465,7 +463,7 @@ class TestInsideWheels:
     def test_releases_before_the_first_known_one_may_do(
         self, real: Cli, line: str, word: str
     ) -> None:
-        """Wheels of torch 1.10 are for Python 3.6: the matrix begins later, which is no reason for a no."""
+        """Wheels of jax 0.4.13 are for Python 3.8: the matrix begins later, which is no reason for a no."""
         document = asked(real, f"resolve '{line}", 4)
         assert [part["text"] for part in document["outside"]] == [
             f"releases of {word} may fit, but the matrix knows none of them"
@@ -493,7 +491,7 @@ class TestInsideWheels:
         ("word", "code"),
         [
             ("torch==2.99", 4),
-            ("torch==1.9", 4),
+            ("jax==0.3.1", 4),
             ("tensorflow<1", 4),
             ("gcc==17", 4),
             ("torch==2.9.7", 3),

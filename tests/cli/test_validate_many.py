@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.images import images
+from tests.judging.what_runs import numpy, python
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,14 +35,10 @@ EXPECTED = ("--expect", "distro==debian12", "--expect", "numpy==1.26.4")
 
 def put(folder: Path) -> dict[str, str]:
     """Four images with programs of this machine in four forms, and what has to come of each."""
-    numpy = "usr/lib/python3/dist-packages/numpy-{0}.dist-info/METADATA"
     made = {
         release + version: images.image(
             PROGRAMS,
-            {
-                "etc/os-release": RELEASE % release.encode(),
-                numpy.format(version): f"Name: numpy\nVersion: {version}\n".encode(),
-            },
+            {"etc/os-release": RELEASE % release.encode(), **python(), **numpy(version)},
             pack=images.gzipped,
             media=f"{images.OCI}.layer.v1.tar+gzip",
         )
