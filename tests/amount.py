@@ -1,8 +1,12 @@
-"""How much is tried: everything in long runs and where CI is set, less of it for somebody who waits."""
+"""How much is tried: everything in long runs and where CI is set, less of it for somebody who waits.
+
+And how much processor time a bounded reader may take, on a slow machine as on a fast one.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
@@ -15,6 +19,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _EVERYTHING = bool(os.environ.get("CI"))
 _FEWEST = 15
+_TURNS, _FAST = 1_000_000, 0.03
+"""Turns of a loop, and the seconds that a fast core takes for them."""
+
+
+def within(seconds: float, bound: float) -> bool:
+    """Whether that is less processor time than a bound for a fast core, by how slow this one is now."""
+    return seconds < bound or seconds < bound * max(1, _spent() / _FAST)
+
+
+def _spent() -> float:
+    began, total = time.process_time(), 0
+    for turn in range(_TURNS):
+        total += turn & 7
+    return time.process_time() - began
 
 
 def examples(count: int) -> int:
