@@ -52,7 +52,7 @@ MESSAGES = {
     "resolve tensorflo==2.6.5": nearest(
         "unknown component `tensorflo`",
         "tensorflo",
-        "`tensorflow`, `tensorflow-io`, `tensorflow-gpu`",
+        "`tensorflow`, `tensorflow-io`, `tensorflow-hub`",
     )
     + "help: `toolmatrix list` shows the components; `--matrix FILE` adds some of your own\n",
     "resolve tensorflow==2.6.55": (
@@ -141,7 +141,7 @@ MESSAGES = {
     )
     + "help: a compute capability (8.6), a gfx (gfx90a) or a product (RTX 3090, MI300X)\n",
     "resolve tensorflow --align pithon": nearest(
-        "unknown component `pithon`", "pithon", "`python`, `triton`, `cuda-python`"
+        "unknown component `pithon`", "pithon", "`python`, `triton`, `thop`"
     )
     + "help: `toolmatrix list` shows the components; `--matrix FILE` adds some of your own\n",
     "resolve tensorflow --target amr": (

@@ -123,7 +123,7 @@ def test_schemas_refuse_another_document(standing: SessionDefaults) -> None:
             {"request": ["tensorfow"]},
             [
                 "error[TM110]: unknown component `tensorfow`",
-                "  expected: perhaps `tensorflow`, `tensorflow-io`, `tensorflow-gpu`",
+                "  expected: perhaps `tensorflow`, `tensorflow-io`, `tensorflow-hub`",
                 "  found: `tensorfow`",
                 "help: `toolmatrix list` shows the components; `--matrix FILE` adds some of your own",
             ],

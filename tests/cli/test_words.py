@@ -172,11 +172,11 @@ ERRORS = {
         "  found: `cuda==12.4`\n"
         "help: did you mean `cuda`?\n"
     ),
-    "resolve scikit-learn": (
-        "error[TM110]: unknown component `scikit-learn`\n"
-        "  expected: perhaps `tensorrt-lean`\n"
-        "  found: `scikit-learn`\n"
-        f"help: {ADDED}, and `toolmatrix resolve scikit-learn --online` a package of the index\n"
+    "resolve blosc": (
+        "error[TM110]: unknown component `blosc`\n"
+        "  expected: perhaps `tables`, `cublas`, `xgboost`\n"
+        "  found: `blosc`\n"
+        f"help: {ADDED}, and `toolmatrix resolve blosc --online` a package of the index\n"
     ),
     "resolve torch==2.6.0+cu999": (
         "error[TM110]: the matrix knows no build of torch for `torch==2.6.0+cu999`\n"

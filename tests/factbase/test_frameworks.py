@@ -323,6 +323,8 @@ WITHOUT = {
     "cuda": "cuda-toolkit names packages, and holds none of the toolkit",
     "cmake": "a program, which its package holds for every Python",
     "ninja": "a program, which its package holds for every Python",
+    "pytorch-quantization": "its wheels are on another index, and were not opened",
+    "tensorrt-llm": "its wheels are on another index, and were not opened",
 }
 """Components of packages of the index whose code no row describes, each with the reason."""
 READ_OTHERWISE = {
@@ -331,7 +333,7 @@ READ_OTHERWISE = {
     "sgl-kernel": "the archs of some wheels were not read, that of the newest were",
 }
 """Packages whose device code nobody read, for some of their releases, though the row is about the newest."""
-WITHOUT_DEVICE_CODE = {"cuda-bindings", "cuda-python", "torch-tensorrt"}
+WITHOUT_DEVICE_CODE = {"cuda-bindings", "cuda-python", "pycuda", "torch-tensorrt"}
 """Packages with an accelerator and binaries that hold no code for it."""
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sysconfig
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +19,6 @@ from toolmatrix.harvest.transport import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from tests.harvest.shop import File
     from tests.images.hostile import Server
@@ -39,22 +40,30 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 def document(
-    folder: Path, packages: str, context: HarvestContext | None = None, **more: Any
+    folder: Path,
+    packages: str,
+    context: HarvestContext | None = None,
+    *,
+    keys: str = "",
+    **more: Any,
 ) -> dict[str, Any]:
-    """The facts of one family with these packages."""
+    """The facts of one family with these packages, and these keys besides."""
     path = folder / "families.yaml"
     path.write_text(
         "schema: toolmatrix.families/1\n"
         "packages: {torch: torch, numpy: numpy}\n"
         f"families:\n  app:\n    kind: index\n    about: words\n    packages: {packages}\n"
+        f"{keys}"
         "programs: {ninja: ninja}\n"
+        "sonames: {'libc[.]': torch, libcudart: numpy}\n"
     )
     known = families.families(str(path))
     given: dict[str, Any] = {
         "session": Session(),
         "day": date(2026, 11, 23),
         "packages": families.packages(str(path)),
-        "programs": families.programs(str(path)),
+        "limited": families.limited(str(path)),
+        "sonames": families.sonames(str(path)),
         "pythons": PYTHONS,
         **more,
     }
@@ -254,6 +263,38 @@ def test_a_program_is_limited_and_not_required(server: Server, tmp_path: Path) -
     assert made["rows"][0]["ninja"] == ">=1.11"
     assert made["columns"]["ninja"]["as"] == "limits"
     assert made["columns"]["numpy"]["as"] == "requires"
+
+
+def test_what_comes_by_request_is_limited_and_declared_with_its_code(
+    server: Server, tmp_path: Path
+) -> None:
+    module = "app/core.cpython-38-x86_64-linux-gnu.so"
+    # A module of this Python, which needs the C library, with the text that import_array() leaves.
+    library = min(Path(sysconfig.get_config_var("DESTSHARED")).glob("*.so"))
+    data = library.read_bytes() + b"\0numpy.core.multiarray failed to import\0"
+    members = {module: data, "app/notes.txt": b"libtorch.so"}
+    tags = f"cp38-cp38-{X86}"
+    shop.stock(server, "app", [shop.wheel("app", "1.0", tags, ["lib>=2", "numpy"], members)])
+    shop.stock(server, "lib", [shop.wheel("lib", "2.0", "py3-none-any")])
+    shop.stock(server, "old", [shop.archive("old", "1", {"PKG-INFO": "", "old.py": ""})])
+    shop.stock(server, "ext", [shop.archive("ext", "1", {"PKG-INFO": "", "src/ext.cpp": ""})])
+    made = document(
+        tmp_path, "{app: {title: App}, lib: {}, old: {}, ext: {}}", keys="    by-request: true\n"
+    )
+    (app, *_) = made["tables"]
+    assert app["columns"]["lib"]["as"] == "limits"
+    assert app["columns"]["numpy"]["as"] == "requires"
+    assert made["components"]["app"] == {"title": "App", "scheme": "pep440"}
+    (code,) = made["data"]
+    assert (code["lists"], code["source"]) == ("code", "app-code")
+    by_name = {row[0]: row[1:] for row in code["rows"]}
+    kind, against, file = by_name["app"]
+    assert (kind, against) == ("opened", ["torch", "numpy", "python"])
+    assert file.endswith(f": {module}; NumPy C API; DT_NEEDED libc.so.6; no device code")
+    assert by_name["lib"][:2] == ["pure", []]
+    assert by_name["old"][:2] == ["pure", []]
+    # What a source archive compiles is written by hand.
+    assert "ext" not in by_name
 
 
 def test_packages_of_one_component_are_its_builds(server: Server, tmp_path: Path) -> None:

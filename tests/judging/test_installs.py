@@ -241,7 +241,7 @@ def effects(index: Index, text: str, path: str = "Dockerfile") -> list[str]:
             id="put right later",
         ),
         pytest.param(
-            dockerfile(PYTHON, "pip install torch==2.1.0 numpy pandas==2.0.3"),
+            dockerfile(PYTHON, "pip install torch==2.1.0 numpy pandarallel==1.6.5"),
             [],
             id="an unknown package may limit numpy",
         ),

@@ -35,6 +35,7 @@ components:
   pure: {title: Pure, scheme: pep440}
   far: {title: Far, scheme: pep440}
   shut: {title: Never read, scheme: pep440}
+  asks: {title: Requires what was no component, scheme: pep440}
   kit: {title: Toolkit, scheme: pep440}
   tool: {title: Tool, scheme: pep440}
   device: {title: device, scheme: names}
@@ -69,6 +70,15 @@ tables:
     key: net
     columns: {kit: {as: tested}, link: {as: tested}}
     rows: [{net: 1.0, kit: 1.0, link: 1.0}, {net: 2.0}]
+  - id: asks
+    source: s
+    where: w
+    evidence: artifact
+    defines: releases
+    requirements-read: {others: [far]}
+    key: asks
+    columns: {date: {as: attribute}}
+    rows: [{asks: 1.0, date: 2026-01-01}]
   - id: ext
     source: s
     where: w
@@ -119,6 +129,7 @@ data:
       - [pure, pure]
       - [far, pure]
       - [shut, pure]
+      - [asks, pure]
 """
 
 
@@ -158,6 +169,8 @@ def matrix(tmp_path_factory: pytest.TempPathFactory) -> OpenMatrix:
         (("net==1.0", "link==2.0"), []),
         # What was not read may name anything.
         (("far", "shut"), [("shut", "far", "incomplete")]),
+        # A list of requirements names what was no component when it was read, and not at which releases.
+        (("asks", "far"), [("asks", "far", "incomplete")]),
         # Nobody asked for the toolkit; a wheel is bound to it all the same, and to that of what it is bound to.
         (("ext==1.0",), []),
         (("far", "pure==2.0"), []),

@@ -151,6 +151,7 @@ def _text(
         packages={
             package: name for package, name in families.packages().items() if name in components
         },
+        limited=families.limited(),
         components=frozenset(components),
         pythons=tuple(index.component("python").versions),
         env=env,

@@ -245,7 +245,8 @@ def _readings(
     context = {
         "day": this_day(env),
         "packages": families.packages(),
-        "programs": families.programs(),
+        "limited": families.limited(),
+        "sonames": families.sonames(),
         # A worker may run in another folder.
         "place": os.path.abspath(source_path) if source_path and executor else source_path,
         **ground.as_dict("components", "pythons", "lines"),

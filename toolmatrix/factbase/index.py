@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     ReadFile: TypeAlias = Callable[[str, int, "int | None"], bytes]
     """The bytes of a file by its name, from a place on, and so many of them; raises OSError or KeyError."""
 
-FORMAT = "toolmatrix-index/10"
+FORMAT = "toolmatrix-index/11"
 HEADER, ROWS = "header.json", "rows.jsonl"
 OWNER_BITS = 32
 """The number of a record is its place in the file of its component, and in so many bits the CRC of that name."""

@@ -22,7 +22,13 @@ from toolmatrix.factbase.compiled import (
 )
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.model import BREAKS, Matrix
-from toolmatrix.factbase.records import MINIMUM, UNOPENED_CODE, BreakRecord, ClaimRecord
+from toolmatrix.factbase.records import (
+    MINIMUM,
+    OPENED_CODE,
+    UNOPENED_CODE,
+    BreakRecord,
+    ClaimRecord,
+)
 from toolmatrix.factbase.versions import Scale, Selector
 from toolmatrix.value import NamedTuple
 
@@ -124,7 +130,7 @@ def _row_evidence(reading: CompiledClaim) -> str:
 
 
 _LOWER = {">=", ">"}
-_COMPILED = ("opened", UNOPENED_CODE)
+_COMPILED = (OPENED_CODE, UNOPENED_CODE)
 # A minor release of what binds the binaries that are compiled against it.
 _MINOR = 2
 _UPPER = {"<", "<=", "upto", "==", "===", "~=", "name", "absent"}

@@ -6,7 +6,7 @@ Made by `load`, turned into the index by `compile`; docs/facts.md gives the mean
 from __future__ import annotations
 
 from toolmatrix.factbase import evidence as words
-from toolmatrix.factbase.records import PURE, RUN_TIME, UNOPENED_CODE
+from toolmatrix.factbase.records import OPENED_CODE, PURE, RUN_TIME, UNOPENED_CODE
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ class Component(Value):
     accelerators: tuple[str, ...] = ()
 
 
-CODE = (PURE, RUN_TIME, "opened", UNOPENED_CODE)
+CODE = (PURE, RUN_TIME, OPENED_CODE, UNOPENED_CODE)
 """The kinds of code in a package: Python alone; compiled where it runs; binaries that were read; others."""
 
 

@@ -166,8 +166,8 @@ class Dispute(NamedTuple):
     kind: str
 
 
-PURE, RUN_TIME, UNOPENED_CODE = ("pure", "run-time", "unopened")
-"""Kinds of code in a package: Python alone, what is compiled where it runs, and binaries that were not read."""
+PURE, RUN_TIME, OPENED_CODE, UNOPENED_CODE = ("pure", "run-time", "opened", "unopened")
+"""Kinds of code in a package: Python alone, what is compiled where it runs, and binaries that were read or not."""
 MINIMUM = "minimum-of-its-time"
 """The rule by which what came after a minimum was written is unread, by its name on the front page."""
 
@@ -212,7 +212,8 @@ class ComponentFacts(NamedTuple):
     `releases` are the records of the releases, `since_days` the days on which series began and `since_masks` the
     releases of all that had by each, `packages` the variants by the package that installs them, `brings` the variants
     that bring the runtime of an accelerator, `unreviewed` what was harvested for a request, `complete` the releases
-    whose requirements were read whole: what no fact names they do not require.
+    whose requirements were read whole: what no fact names they do not require, but for `unbounded`, by component the
+    releases that may require it, of whatever release.
     """
 
     versions: Sequence[str]
@@ -225,6 +226,7 @@ class ComponentFacts(NamedTuple):
     brings: int
     unreviewed: int
     complete: int
+    unbounded: Mapping[str, int]
     binding_groups: Sequence[BindingGroup]
     row_groups: Sequence[RowGroup]
     disputes: Sequence[Dispute]

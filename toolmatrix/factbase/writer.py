@@ -122,7 +122,7 @@ class _Writer:
         bindings = _by(self.compiled.bindings, lambda binding: binding.when[0][0])
         soft_constraints = _by(self.compiled.soft_constraints, lambda soft: soft.terms[0][0])
         disputes = _by(self.compiled.disputes, lambda dispute: dispute.rival.when[0][0])
-        complete = self.complete()
+        complete, unbounded = self.requirements_read()
         for name, scale in self.compiled.scales.items():
             if self.below and name not in self.compiled.subjects:
                 self.component_files[component_file(name)] = self.below.file(component_file(name))
@@ -143,16 +143,21 @@ class _Writer:
                     brings=self.brings(bindings.get(name, ())),
                     unreviewed=_mask(scale, filter(_is_unreviewed, releases)),
                     complete=complete.get(name, 0),
+                    unbounded=unbounded.get(name, {}),
                     binding_groups=self.binding_groups(name, bindings.get(name, ())),
                     row_groups=self.row_groups(name, soft_constraints.get(name, ())),
                     disputes=[*map(self.dispute, disputes.get(name, ()))],
                 )
             )
 
-    def complete(self) -> dict[str, int]:
-        """The releases of which the requirements were read whole, by component: those in rows of such tables."""
+    def requirements_read(self) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
+        """The releases of which the requirements were read whole, by component: those in rows of such tables.
+
+        Then those of them that may require another component, by both: it became one after their list was read.
+        """
         matrix = self.compiled.matrix
         masks: dict[str, int] = {}
+        unbounded: dict[str, dict[str, int]] = {}
         for row in matrix.rows.values():
             read = matrix.requirements.get(row.table)
             if read is not None:
@@ -162,7 +167,11 @@ class _Writer:
                 mask = scale.bit(named) or scale.select(named)
                 mask &= ~scale.select(read.unread)
                 masks[read.component] = masks.get(read.component, 0) | mask
-        return masks
+                for other in read.others:
+                    if other in matrix.components:
+                        by_other = unbounded.setdefault(read.component, {})
+                        by_other[other] = by_other.get(other, 0) | mask
+        return masks, unbounded
 
     def binding_groups(
         self, component: str, bindings: Sequence[CompiledBinding]

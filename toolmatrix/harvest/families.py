@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from configparser import Error as ConfigParserError
 from configparser import RawConfigParser
 from contextlib import suppress
@@ -96,8 +96,10 @@ class HarvestContext(Value):
     day: date
     # The component for each package of an index, by its normalized name (PEP 503).
     packages: Mapping[str, str] = {}
-    # The components among them that are programs, which may also come from elsewhere.
-    programs: frozenset[str] = frozenset()
+    # The components among them that requirements limit and do not bring.
+    limited: frozenset[str] = frozenset()
+    # Patterns of the libraries that belong to a component.
+    sonames: Mapping[str, str] = {}
     # Components of the matrix, None if the file need not declare its own.
     components: frozenset[str] | None = None
     # The Python series of the matrix, the oldest first.
@@ -137,25 +139,53 @@ def packages(path: str = "") -> dict[str, str]:
         for key in ("packages", "programs")
         for name, node in pieces.entries(fields, key).items()
     }
-    for family in fields["families"].mapping("families").values():
-        own = family.fields or {}
-        # In other kinds, packages are sources and not components.
-        if "kind" in own and own["kind"].text == "index":
-            for name, node in pieces.entries(own, "packages").items():
-                components[name] = pieces.text(node.fields or {}, "component", name)
+    for own in _index_families(fields):
+        components.update(_components(own))
     return components
 
 
-def programs(path: str = "") -> frozenset[str]:
-    """The components of packages that bring a program. Raises MatrixError."""
-    return frozenset(
-        node.string("a component") for node in pieces.entries(_read(path), "programs").values()
+def limited(path: str = "") -> frozenset[str]:
+    """The components that requirements limit and do not bring. Raises MatrixError.
+
+    A program need not come from the index, and what is `by-request` is part of an answer only where a request names it.
+    """
+    fields = _read(path)
+    programs = (node.string("a component") for node in pieces.entries(fields, "programs").values())
+    by_request = (
+        component
+        for own in _index_families(fields)
+        if pieces.flag(own, "by-request")
+        for component in _components(own).values()
     )
+    return frozenset((*programs, *by_request))
+
+
+def sonames(path: str = "") -> dict[str, str]:
+    """Patterns of the libraries by which binaries are bound to a component. Raises MatrixError."""
+    return {
+        pattern: node.string("a component")
+        for pattern, node in pieces.entries(_read(path), "sonames").items()
+    }
+
+
+def _index_families(fields: Mapping[str, YamlNode]) -> Iterator[Mapping[str, YamlNode]]:
+    """The fields of each family whose packages are components; in other kinds they are sources."""
+    for family in fields["families"].mapping("families").values():
+        own = family.fields or {}
+        if "kind" in own and own["kind"].text == "index":
+            yield own
+
+
+def _components(own: Mapping[str, YamlNode]) -> dict[str, str]:
+    return {
+        name: pieces.text(node.fields or {}, "component", name)
+        for name, node in pieces.entries(own, "packages").items()
+    }
 
 
 def _read(path: str) -> dict[str, YamlNode]:
     root = yamlfile.read(path or families_path(), of=FAMILIES)
-    known = ("schema", "packages", "programs", "families")
+    known = ("schema", "packages", "programs", "sonames", "families")
     fields = root.only("the file of families", known, ("schema", "families"))
     fields["schema"].choice("schema", (SCHEMA,))
     return fields

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolmatrix.factbase import pieces
 from toolmatrix.factbase.versions import Scale
-from toolmatrix.harvest import families, package_facts, project
+from toolmatrix.harvest import code, families, package_facts, project
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.package_facts import BuildLine, Package, PackageRead, ReleaseRead
 from toolmatrix.harvest.project import MACHINES, Metadata, PublishedRelease, Wheel
@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The facts of a family of packages. Raises ToolmatrixError."""
-    named = family.only(("packages",))["packages"].mapping("packages")
-    packages = [_package(name, node) for name, node in named.items()]
+    fields = family.only(("packages",), ("by-request",))
+    by_request = pieces.flag(fields, "by-request")
+    packages = [
+        _package(name, node).replace(by_request=by_request)
+        for name, node in fields["packages"].mapping("packages").items()
+    ]
     urls = families.index_urls(context)
     published = families.run_parallel(
         lambda package: project.releases(context.session, urls, package.name), packages
@@ -33,7 +37,12 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
         package.replace(published=len(releases))
         for package, releases in zip(reader.all(packages, chosen), published, strict=True)
     ]
-    return package_facts.document(read, context)
+    document = package_facts.document(read, context)
+    if by_request:
+        source, table = code.table(family.name, read, context)
+        document["sources"] |= source
+        document["data"] = [table]
+    return document
 
 
 def _package(name: str, node: YamlNode) -> Package:
@@ -42,7 +51,7 @@ def _package(name: str, node: YamlNode) -> Package:
         (
             *("component", "title", "since", "requires", "extras", "line", "install"),
             *("cuda", "beside", "device-code", "compiled", "newest", "besides", "unreviewed"),
-            *("from-source", "lines"),
+            *("from-source", "lines", "only-limits", "accelerators"),
         ),
     )
     return Package(
@@ -63,6 +72,8 @@ def _package(name: str, node: YamlNode) -> Package:
         besides=pieces.text(fields, "besides"),
         unreviewed=pieces.flag(fields, "unreviewed"),
         source=pieces.choice(fields, "from-source", ("read", "unread")),
+        only_limits=pieces.flag(fields, "only-limits"),
+        accelerators=_names(fields["accelerators"]) if "accelerators" in fields else (),
     )
 
 

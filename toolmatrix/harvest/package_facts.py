@@ -61,6 +61,12 @@ class Package(Value):
     # It is also built from source, so its files limit only wheels; other facts have the requirements of a build
     # (`read`) or they are unknown (`unread`). "" for a package that is not built.
     source: str = ""
+    # Answers have it only where a request names it, and its file declares it.
+    by_request: bool = False
+    # Other facts define its releases; only what these limit is read.
+    only_limits: bool = False
+    # The accelerators that its code computes on.
+    accelerators: tuple[str, ...] = ()
 
 
 class ReleaseRead(Value):
@@ -95,10 +101,17 @@ def document(read: Sequence[PackageRead], context: HarvestContext) -> dict[str, 
             "read": context.day.isoformat(),
         }
     for component, several in by_component.items():
-        if context.components is not None and component not in context.components:
+        if several[0].package.by_request or (
+            context.components is not None and component not in context.components
+        ):
             facts.setdefault("components", {})[component] = {
                 "title": several[0].package.title,
                 "scheme": "pep440",
+                **(
+                    {"accelerators": [*several[0].package.accelerators]}
+                    if several[0].package.accelerators
+                    else {}
+                ),
             }
         facts["tables"] += _Tables(component, several, context).all()
         facts["statements"] += _unread(component, several[0])
@@ -142,7 +155,7 @@ def _is_pure(record: ReleaseRead) -> bool:
 
 
 def _source(package: Package) -> str:
-    return f"pypi-{package.name}"
+    return f"pypi-{package.name}{'-limits' * package.only_limits}"
 
 
 class _Tables:
@@ -161,6 +174,11 @@ class _Tables:
         }
 
     def all(self) -> Iterator[dict[str, Any]]:
+        if self.read[0].package.only_limits:
+            limits = self.limits()
+            if limits["rows"]:
+                yield limits
+            return
         yield self.releases()
         if self.has_builds:
             for entry in self.read:
@@ -184,6 +202,22 @@ class _Tables:
             named = table.pop("rows")
             table |= {"requirements-read": self.requirements_read(), "rows": named}
         return table
+
+    def limits(self) -> dict[str, Any]:
+        """The table of what releases limit, whose other requirements are facts of another file."""
+        rows = [
+            {self.component: self.alone(record.release.version), **limited, "where": _where(record)}
+            for entry in self.read
+            for record in entry.releases
+            if (limited := self.limited(entry.package, record))
+        ]
+        table = self.table(f"{self.component}-limits", self.read[0].package, rows)
+        del table["defines"]
+        return table
+
+    def limited(self, package: Package, record: ReleaseRead) -> dict[str, Any]:
+        cells = self.required(package, record)
+        return {name: value for name, value in cells.items() if name in self.context.limited}
 
     def requirements_read(self) -> dict[str, Any]:
         """The required packages that have no cell, and the releases whose METADATA is incomplete."""
@@ -377,8 +411,7 @@ class _Tables:
             **{column: meaning for column, meaning in known.items() if column in present},
             **{
                 column: {
-                    # A program need not come from the index, so it is not installed along with the package.
-                    "as": "limits" if column in self.context.programs else "requires",
+                    "as": "limits" if column in self.context.limited else "requires",
                     "says": "requires {component} {value}",
                     # A required release may not exist yet, or may have been withdrawn.
                     "unreleased": True,

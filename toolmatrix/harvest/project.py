@@ -7,6 +7,8 @@ that is damaged or belongs to another package.
 
 from __future__ import annotations
 
+import copy
+import functools
 import json
 import re
 import tarfile
@@ -420,15 +422,29 @@ def _of_wheel(session: Session, wheel: Wheel) -> bytes:
 
 def of_source(session: Session, name: str, url: str, sha256: str, wanted: str) -> bytes:
     """A file in the top folder of a source archive, which is read only up to that file; "" if it is missing."""
+    for member, opened in _members(session, name, url, sha256):
+        folder, _, last = member.name.partition("/")
+        if folder and last == wanted and member.size <= LARGEST:
+            file = opened.extractfile(member)
+            return file.read() if file is not None else b""
+    return b""
+
+
+def source_names(session: Session, source: Wheel) -> list[str]:
+    """The names of what a source archive contains."""
+    members = _members(session, source.name, source.url, source.sha256)
+    return [member.name for member, _ in members]
+
+
+def _members(
+    session: Session, name: str, url: str, sha256: str
+) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile]]:
     archive = RemoteFile(session, url, sha256)
     archive.rewind()
     try:
         with tarfile.open(fileobj=archive, mode="r|gz") as opened:
             for member in opened:
-                folder, _, last = member.name.partition("/")
-                if folder and last == wanted and member.size <= LARGEST:
-                    file = opened.extractfile(member)
-                    return file.read() if file is not None else b""
+                yield member, opened
                 if archive.tell() > LARGEST_SOURCE:
                     break
     except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError) as error:
@@ -439,7 +455,6 @@ def of_source(session: Session, name: str, url: str, sha256: str, wanted: str) -
             expected="a packed tar archive",
             found=str(error)[:120],
         ) from None
-    return b""
 
 
 def required(
@@ -478,6 +493,8 @@ def other_requirements(metadata: Metadata, machine: str, python: str) -> set[str
     others = [("", line) for line in metadata.others]
     for _, line, requirement in _applicable(metadata, others, machine, python):
         if requirement:
+            # What is parsed is shared.
+            requirement = copy.copy(requirement)
             requirement.marker = None
         lines.add(str(requirement or line))
     return lines
@@ -491,32 +508,34 @@ def _applicable(
     extras: Sequence[str] = (),
 ) -> Iterator[tuple[str, str, Requirement | None]]:
     """The lines that apply on Linux with these extras, each also parsed, or None if that is not possible."""
-    from packaging.requirements import InvalidRequirement, Requirement
-
-    environment = _environment(machine, python)
-    wanted = _wanted(metadata, environment, extras)
+    wanted = _wanted(metadata, machine, python, extras)
     for component, line in lines:
-        try:
-            requirement = Requirement(line)
-        except InvalidRequirement:
-            yield component, line, None
-            continue
-        if _holds(requirement, environment, wanted):
+        requirement = _parsed(line)
+        if requirement is None or _holds(line, machine, python, wanted):
             yield component, line, requirement
 
 
-def _wanted(metadata: Metadata, environment: Mapping[str, str], extras: Iterable[str]) -> set[str]:
-    """Some extras, with the extras that they consist of."""
-    from packaging.requirements import Requirement
+# Releases repeat the lines of those before them, and each is evaluated for every machine and Python.
+@functools.lru_cache(maxsize=1 << 16)
+def _parsed(line: str) -> Requirement | None:
+    from packaging.requirements import InvalidRequirement, Requirement
 
-    own = [Requirement(line) for component, line in metadata.requires if not component]
+    try:
+        return Requirement(line)
+    except InvalidRequirement:
+        return None
+
+
+def _wanted(metadata: Metadata, machine: str, python: str, extras: Iterable[str]) -> set[str]:
+    """Some extras, with the extras that they consist of."""
+    own = [line for component, line in metadata.requires if not component]
     wanted = set(extras)
     while True:
         # An extra may consist of others (`app[more]; extra == "all"`), and these of more, so one pass is not enough.
         more = {
             extra
-            for requirement in own
-            if _holds(requirement, environment, wanted)
+            for line in own
+            if (requirement := _parsed(line)) and _holds(line, machine, python, wanted)
             for extra in requirement.extras
         }
         if more <= wanted:
@@ -524,12 +543,16 @@ def _wanted(metadata: Metadata, environment: Mapping[str, str], extras: Iterable
         wanted |= more
 
 
-def _holds(requirement: Requirement, environment: Mapping[str, str], extras: Iterable[str]) -> bool:
+def _holds(line: str, machine: str, python: str, extras: Iterable[str]) -> bool:
     # A marker compares `extra` with one name (PEP 508): try each, and "" for lines that do not depend on one.
-    marker = requirement.marker
-    return marker is None or any(
-        marker.evaluate({**environment, "extra": extra}) for extra in ("", *extras)
-    )
+    return any(_holds_with(line, machine, python, extra) for extra in ("", *extras))
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _holds_with(line: str, machine: str, python: str, extra: str) -> bool:
+    requirement = _parsed(line)
+    marker = requirement.marker if requirement else None
+    return marker is None or marker.evaluate({**_environment(machine, python), "extra": extra})
 
 
 def _environment(machine: str, python: str) -> dict[str, str]:

@@ -381,7 +381,9 @@ def _build_values(matrix: Matrix, index: Index, claim: Claim) -> Iterator[Releas
 
 
 def _archs(index: Index, selector: str) -> int:
-    return index.scale("arch").select(selector) & ~1 if selector not in ("", UNKNOWN) else 0
+    # What goes with every arch has code for none.
+    silent = selector in ("", "*", UNKNOWN)
+    return 0 if silent else index.scale("arch").select(selector) & ~1
 
 
 def _supported_archs(index: Index, toolkit: str, release: int) -> int:

@@ -264,9 +264,13 @@ class _Target:
                 continue
             offered = [provision for provision in rules.provisions if provision.component == name]
             version = components[name].version
-            if not offered and name in known and rules.is_harvested(name, version):
-                harvested = (provision for provision in rules.provisions if provision.harvested)
-                offered = [provision.replace(component=name) for provision in harvested]
+            if not offered and name in known:
+                harvested = rules.is_harvested(name, version)
+                package = rules.index.header["components"][name]["code"]
+                several = (
+                    rules.provisions if harvested else rules.recipe.provisions if package else ()
+                )
+                offered = [part.replace(component=name) for part in several if part.harvested]
             package, release = self._package(name)
             chosen = self.picker.first(
                 filter(self._usable, offered), component=package, version=release

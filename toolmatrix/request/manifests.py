@@ -266,7 +266,8 @@ class _Reader:
             self.component(item)
             return
         package = name if not known else component
-        selector = item.specifier.replace(" ", "")
+        # Tables have `*` where a requirement has no specifier.
+        selector = item.specifier.replace(" ", "").removeprefix("*")
         if " | " in item.specifier:
             selector = item.specifier
         if item.kind == CONDA or "===" in selector:

@@ -231,13 +231,17 @@ def _packaged(recipe: Recipe, book: Book) -> Stipulation:
 def _installations(recipe: Recipe, book: Book, index: Index) -> Iterator[Stipulation]:
     apt = installable(recipe, book)
     harvested = [provision for provision in book.provisions if provision.harvested]
+    for_packages = [provision for provision in recipe.provisions if provision.harvested]
     offered: dict[str, list[Provision]] = {}
     for provision in (*recipe.provisions, *book.provisions):
         offered.setdefault(provision.component, []).append(provision)
     for name, head in index.header["components"].items():
         if any(map(head.get, _NOT_INSTALLED)) or name in SEVERAL or name in recipe.builds:
             continue
-        entries = offered.get(name) or (harvested if _is_harvested(index, name) else [])
+        otherwise = (
+            harvested if _is_harvested(index, name) else for_packages if head["code"] else []
+        )
+        entries = offered.get(name) or otherwise
         whens = [(*e.when, *(apt if e.repositories or e.areas else ())) for e in entries]
         methods = _methods([entry.when for entry in entries])
         yield Stipulation(

@@ -137,11 +137,13 @@ class _Relaxing:
                 if self.levels[number] + 1 < len(steps)
                 and any((ask.component, ask.selector) in behind for ask in self.asks(number))
             ]
-            # A named build also decides what a target computes on, which is then nobody's line.
+            # A named build also decides what a target computes on, which no line of its own says.
             candidates = candidates or [
                 number
                 for number, line in enumerate(self.lines)
-                if self.levels[number] == 0 and line.asks != line.free
+                if self.levels[number] == 0
+                and len(self.steps[number]) > 1
+                and line.asks != line.free
             ]
             if not candidates:
                 return refused

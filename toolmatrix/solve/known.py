@@ -160,6 +160,7 @@ class Relations:
         for name, position in positions.items() if len(requested) > 1 else ():
             near = {*self._against(name), *self._mentioned(name), *self._mentioned_here(name)}
             near |= self._neighbours.get(name, set())
+            near.update(self.assembly.component(name).unbounded)
             near.update(self._limits_of_wheels(name) if self._is_built() else ())
             # Packages require packages: one that was not read whole may name any.
             if name in packages:
@@ -263,7 +264,7 @@ class Relations:
             if reason == BOUND
             else other not in self._mentioned(name)
             if reason == UNJOINED
-            else self._is_read(name)
+            else self._is_read(name) and not self._is_unbounded(name, other)
         )
         first, second = (other, name) if turned else (name, other)
         tested = self._tested_with(first, second)
@@ -309,9 +310,13 @@ class Relations:
         """Whether what one component requires was read whole, and would name the other, which no fact about it does."""
         if name == PYTHON:
             return True
-        if not self._is_read(name):
+        if not self._is_read(name) or self._is_unbounded(name, other):
             return False
         return other == PYTHON or not (self._is_tool(other) or other in self._mentioned_here(name))
+
+    def _is_unbounded(self, name: str, other: str) -> bool:
+        """Whether a component may require another, at releases that were not read."""
+        return bool(self.assembly.component(name).unbounded.get(other, 0) & self._bit(name))
 
     def _is_read(self, name: str) -> bool:
         return bool(self.assembly.component(name).complete & self._bit(name))

@@ -230,6 +230,8 @@ def of_its_time(assembly: Assembly, joined: Joined) -> Iterator[Support]:
             if variable.number > variables[first].number and head["scheme"] == "pep440":
                 facts = assembly.component(name)
                 wanted = name in assembly.request.wanted
+                if wanted and _stands_alone(assembly.index, name):
+                    continue
                 # What nothing needs stays away.
                 always = 1 | (_declaring(assembly.index, name, first) if wanted else 0)
                 for weight, releases in limits:
@@ -264,6 +266,15 @@ def _declaring(index: Index, package: str, framework: str) -> int:
             elif name == framework:
                 declaring |= binding.mask
     return declaring & ~silent
+
+
+def _stands_alone(index: Index, package: str) -> bool:
+    """Whether a package is Python alone and requires no component but a Python."""
+    return index.header["components"][package]["code"] == PURE and all(
+        group.component == "python"
+        for group in index.component(package).binding_groups
+        if group.kind in ("requires", "needs")
+    )
 
 
 def _out_by(facts: ComponentFacts, days: list[tuple[str, int]]) -> Iterator[tuple[int, int]]:
