@@ -61,9 +61,7 @@ def document(
     given: dict[str, Any] = {
         "session": Session(),
         "day": date(2026, 11, 23),
-        "packages": families.packages(str(path)),
-        "limited": families.limited(str(path)),
-        "sonames": families.sonames(str(path)),
+        **families.vocabulary(str(path)),
         "pythons": PYTHONS,
         **more,
     }

@@ -145,13 +145,14 @@ def _text(
         },
     }
     node = yamlfile.parse(json.dumps(family).encode(), "the request", of=FAMILIES)
+    vocabulary = families.vocabulary()
     context = HarvestContext(
         session=session,
         day=this_day(env),
         packages={
-            package: name for package, name in families.packages().items() if name in components
+            package: name for package, name in vocabulary["packages"].items() if name in components
         },
-        limited=families.limited(),
+        limited=vocabulary["limited"],
         components=frozenset(components),
         pythons=tuple(index.component("python").versions),
         env=env,

@@ -244,9 +244,7 @@ def _readings(
     )
     context = {
         "day": this_day(env),
-        "packages": families.packages(),
-        "limited": families.limited(),
-        "sonames": families.sonames(),
+        **families.vocabulary(),
         # A worker may run in another folder.
         "place": os.path.abspath(source_path) if source_path and executor else source_path,
         **ground.as_dict("components", "pythons", "lines"),

@@ -133,38 +133,33 @@ def families(path: str = "") -> dict[str, Family]:
 
 def packages(path: str = "") -> dict[str, str]:
     """The component for each package of an index that a requirement may name. Raises MatrixError."""
-    fields = _read(path)
-    components = {
-        name: node.string("a component")
-        for key in ("packages", "programs")
-        for name, node in pieces.entries(fields, key).items()
-    }
-    for own in _index_families(fields):
-        components.update(_components(own))
-    return components
+    known: dict[str, str] = vocabulary(path)["packages"]
+    return known
 
 
-def limited(path: str = "") -> frozenset[str]:
-    """The components that requirements limit and do not bring. Raises MatrixError.
+def vocabulary(path: str = "") -> dict[str, Any]:
+    """What names in requirements and binaries mean, by the fields of HarvestContext. Raises MatrixError.
 
-    A program need not come from the index, and what is `by-request` is part of an answer only where a request names it.
+    Of `limited` a program need not come from the index, and what is `by-request` is part of an answer only where a
+    request names it.
     """
     fields = _read(path)
-    programs = (node.string("a component") for node in pieces.entries(fields, "programs").values())
-    by_request = (
-        component
-        for own in _index_families(fields)
-        if pieces.flag(own, "by-request")
-        for component in _components(own).values()
+    named, programs, sonames = (
+        {name: node.string("a component") for name, node in pieces.entries(fields, key).items()}
+        for key in ("packages", "programs", "sonames")
     )
-    return frozenset((*programs, *by_request))
-
-
-def sonames(path: str = "") -> dict[str, str]:
-    """Patterns of the libraries by which binaries are bound to a component. Raises MatrixError."""
+    own = [
+        (pieces.flag(family, "by-request"), _components(family))
+        for family in _index_families(fields)
+    ]
+    known = {**named, **programs}
+    for _, components in own:
+        known |= components
+    by_request = (name for flag, components in own if flag for name in components.values())
     return {
-        pattern: node.string("a component")
-        for pattern, node in pieces.entries(_read(path), "sonames").items()
+        "packages": known,
+        "limited": frozenset((*programs.values(), *by_request)),
+        "sonames": sonames,
     }
 
 

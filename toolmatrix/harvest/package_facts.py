@@ -101,17 +101,16 @@ def document(read: Sequence[PackageRead], context: HarvestContext) -> dict[str, 
             "read": context.day.isoformat(),
         }
     for component, several in by_component.items():
-        if several[0].package.by_request or (
-            context.components is not None and component not in context.components
-        ):
-            facts.setdefault("components", {})[component] = {
-                "title": several[0].package.title,
+        package = several[0].package
+        lacking = context.components is not None and component not in context.components
+        if package.by_request or lacking:
+            declared = {
+                "title": package.title,
                 "scheme": "pep440",
-                **(
-                    {"accelerators": [*several[0].package.accelerators]}
-                    if several[0].package.accelerators
-                    else {}
-                ),
+                "accelerators": [*package.accelerators],
+            }
+            facts.setdefault("components", {})[component] = {
+                key: value for key, value in declared.items() if value
             }
         facts["tables"] += _Tables(component, several, context).all()
         facts["statements"] += _unread(component, several[0])

@@ -141,9 +141,7 @@ class _Relaxing:
             candidates = candidates or [
                 number
                 for number, line in enumerate(self.lines)
-                if self.levels[number] == 0
-                and len(self.steps[number]) > 1
-                and line.asks != line.free
+                if self.levels[number] == 0 and line.asks != line.free
             ]
             if not candidates:
                 return refused

@@ -271,9 +271,7 @@ def _declaring(index: Index, package: str, framework: str) -> int:
 def _stands_alone(index: Index, package: str) -> bool:
     """Whether a package is Python alone and requires no component but a Python."""
     return index.header["components"][package]["code"] == PURE and all(
-        group.component == "python"
-        for group in index.component(package).binding_groups
-        if group.kind in ("requires", "needs")
+        group.component == "python" for group in index.requirements(package)
     )
 
 
