@@ -73,7 +73,7 @@ def record_builds(index: Index, builds: Iterable[tuple[Built, str]], path: str) 
     """
     rows: list[ImageBuild] = []
     for image, engine in builds:
-        # An earlier run has already recorded it, if it was told to.
+        # An earlier run has already recorded it, if it was asked to.
         row = "an earlier run built it" if image.kept else _row(index, image, engine)
         if isinstance(row, str):
             caller().note(f"{image.image} is not recorded: {row}")

@@ -58,7 +58,7 @@ def _components(inventory: Inventory) -> Iterator[list[str]]:
 def _features(inventory: Inventory, *, everything: bool) -> Iterator[list[str]]:
     for name, several in inventory.features.items():
         if everything or not name.startswith(_QUIET):
-            # A library lies in many places and says the same in each: the first one represents all.
+            # A library is in many places and says the same in each: the first one represents all.
             by_value: dict[str, list[Seen]] = {}
             for copy in several:
                 by_value.setdefault(copy.version, []).append(copy)

@@ -71,7 +71,7 @@ def judge(
     """Check a Dockerfile or another project file against the facts.
 
     Other files are requirements, environments of conda, projects, lock files, compose files, pipelines, scripts and
-    what is pasted into bug reports; `-` reads stdin, and a folder stands for all such files below it. `device`, `with_`
+    what is pasted into bug reports; `-` reads stdin, and a folder means all such files below it. `device`, `with_`
     such as a driver, `distro` and `target` describe the machine that it has to run on, in place of a pasted one.
     Without `edit` no way out is looked for, which takes longest. Raises ManifestError for a file that cannot be read,
     NothingMatched for a folder without any.

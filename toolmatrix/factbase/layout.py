@@ -323,7 +323,7 @@ class ChannelLayout(Value):
     default: Flag = False
     """The one that is asked by default."""
     install: tuple[Text, ...] = ()
-    """Arguments of pip beside the requirement; `{line}` stands for the line."""
+    """Arguments of pip beside the requirement; `{line}` is replaced by the line."""
     lines: Mapping[str, tuple[Text, ...]]
     """By accelerator, the lines it carries, the oldest first."""
     unread: tuple[Text, ...] = ()

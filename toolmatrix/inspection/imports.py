@@ -41,7 +41,7 @@ _PATHS = re.compile(r"sys\.path|addsitedir|__path__|meta_path|path_hooks|PYTHONP
 # The hook of Debian's crash reporter.
 _HOOKS = ("apport_python_hook",)
 _MODULES = ("os", "site", "sys", *_HOOKS)
-# The variable of wrappers of Nix, which list in it what lies in the environment of the wrapper as well.
+# The variable of wrappers of Nix, which list in it what is in the environment of the wrapper as well.
 _NIX = "NIX_PYTHONPATH"
 _MOST_FOLDERS = 1000
 # The first Python that knows PYTHONSAFEPATH.

@@ -170,7 +170,7 @@ def record_taken(
     names = {soname.name: component_of(soname.name) for soname in sonames}
     known = {name: component for name, component in names.items() if component}
     for component in dict.fromkeys(known.values()):
-        # A toolkit to build with lies beside the runtime libraries that wheels bring.
+        # A toolkit to build with is beside the runtime libraries that wheels bring.
         own = sites if component != "cuda" else ()
         wanted = [name for name in known if known[name] == component]
         libraries = {*loader.loaded_libraries(view, wanted, own).values()} - {""}

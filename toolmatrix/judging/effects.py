@@ -158,7 +158,7 @@ def _replaced(run: Installation, change: Change, left: Sequence[Mismatch]) -> In
     component, old, new = change.component, change.old, change.new
     cause = change.cause
     grounds = _distinct([*([cause] if cause else []), *(mismatch.ground for mismatch in left)])
-    # A library that was compiled for the old one does not load; what lies in an image may not be used.
+    # A library that was compiled for the old one does not load; what is in an image may not be used.
     bound = any(
         component in run.heads[mismatch.subject]["against"]
         and run.installed[mismatch.subject].part.item.kind != IMAGE

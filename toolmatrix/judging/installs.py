@@ -120,7 +120,7 @@ class Installation:
             if part.component != ARCH:
                 self.by_item.setdefault(id(part.item), []).append(part)
         self.python = self._python(parts)
-        # Which releases there are for an unknown Python nobody can tell.
+        # The releases for an unknown Python are unknown.
         for _, same in groupby(
             parts.items if self.python else (), lambda item: (item.kind, item.command)
         ):
@@ -278,7 +278,7 @@ class Installation:
         solved = Solved(self, command)
         chosen = solved.chosen()
         if chosen is None:
-            # It stops, or takes a release that nobody knows.
+            # It stops, or takes an unknown release.
             for component in solved.reachable:
                 self.installed[component] = _unknown(component, command.item)
             return
@@ -481,7 +481,7 @@ class Solved:
         ]
 
     def open(self, component: str) -> None:
-        """Read the releases that a package can have, unless nobody can tell which."""
+        """Read the releases that a package can have, unless they are unknown."""
         parts = [part for part in self.command.parts if part.component == component]
         pinned = any(self.run.single(part) for part in parts)
         old = self.command.before.get(component)

@@ -1,4 +1,4 @@
-"""What the log of a failure tells of the machine and its environment, and the words by which a remedy keeps it.
+"""What the log of a failure shows of the machine and its environment, and the words by which a remedy keeps it.
 
 A remedy changes the sides of the relation that failed and nothing else that the log names: a log of ROCm gets no CUDA,
 one of TensorFlow no PyTorch, and the Python, the driver, the GPU and the glibc of the log stay.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CUDA, ROCM = "cuda", "rocm"
 # Options by which a request says where its answer runs.
 _PLACED = ("--device", "--arch", "--target", "--accelerator")
-# So many answers are looked at, each after the words by which it keeps one more of what the log tells.
+# So many answers are looked at, each after the words by which it keeps one more of what the log shows.
 _MOST = 8
 # Names in an answer that follow from the place that it is solved for.
 _PLACE = ("device", "arch", "distro", "base-image")

@@ -212,7 +212,7 @@ class _Reader:
         for match in re.finditer(r"(?:^|\s)([A-Za-z_]\w*)(?=\s|=|$)", rest.text):
             name = match[1]
             if name in self.build_arguments:
-                # Its value lies in another file: here is where it takes effect.
+                # Its value is in another file: here is where it takes effect.
                 value = self.build_arguments[name]
                 at = [rest.at[match.start(1)]] * len(value.plain)
                 variables[name] = value.replace(text=Traced(self.source, value.plain, at))

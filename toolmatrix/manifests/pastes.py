@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.manifests.files import Files
 
-# What stands before a line that is quoted or part of a list.
+# What precedes a line that is quoted or part of a list.
 _BEFORE = r"^[ \t>]{0,40}"
 SIGNATURE = re.compile(
     _BEFORE + r"(?:CUDA used to build PyTorch\s*:"
@@ -82,7 +82,7 @@ _NOISE = re.compile(
     r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*(?:\x07|$)"
     r"|</?(?:details|summary|pre|code|font|b|br|p|div|span|samp)\b[^<>]*>"
 )
-# What stands before a line that is quoted, or that a logger prints.
+# What precedes a line that is quoted, or that a logger prints.
 _QUOTE = re.compile(r"[\s>]*(?:INFO:root:|[\d/:., -]{5,40}- \w{1,40} - INFO - )?")
 _NOTHING = frozenset(
     (

@@ -109,7 +109,7 @@ class _Workflow:
             yield from ShellSession(files, self.unread).run(self.put(script, values), set_here)
 
     def put(self, text: Traced, values: Mapping[str, Traced]) -> Traced:
-        """A text with the values of the matrix; what else an expression gives becomes a variable that nobody sets."""
+        """A text with the values of the matrix; what else an expression gives becomes a variable that is never set."""
         parts: list[Traced] = []
         position = 0
         for match in _EXPRESSION.finditer(text.text):

@@ -111,7 +111,7 @@ _FOREIGN = frozenset(("node_modules", "site-packages", "__pycache__", "venv", ".
 
 
 def _named(path: str) -> Reader | None:
-    """The reader of a file that its path tells."""
+    """The reader of a file by its path."""
     name = os.path.basename(path)
     whole = os.path.abspath(path).replace(os.sep, "/")
     by_path = (reader for pattern, reader in _BY_PATH if pattern.fullmatch(whole))

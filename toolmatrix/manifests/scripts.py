@@ -203,7 +203,7 @@ def _recipe(line: Traced, *, prefixed: bool = False) -> Traced:
 def read_markdown(source: FileText, files: Files) -> ProjectManifest:
     """Each code block with commands as an environment; where one installs a package twice, as several.
 
-    A text has alternatives, which no mark tells from steps: only what one block installs goes together.
+    A text has alternatives, which no mark separates from steps: only what one block installs goes together.
     """
     unread: list[NotRead] = []
     # A page of documentation is about the project above it.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # By the witness of a package.
 _PACKAGES = {"dist-info": PIP, "egg-info": PIP, "conda": CONDA}
-# What a wheel brings lies below such a folder, and is no toolkit of the system.
+# What a wheel brings is below such a folder, and is no toolkit of the system.
 _OF_PACKAGES = ("site-packages/", "dist-packages/")
 _FOLDER = re.compile(r"lib/python(\d+\.\d+)/site-packages/")
 
