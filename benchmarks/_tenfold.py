@@ -13,7 +13,6 @@ from typing import Any
 from toolmatrix import resources
 from toolmatrix.factbase import load
 from toolmatrix.factbase.compile import compile_matrix
-from toolmatrix.factbase.index import component_file
 from toolmatrix.factbase.store import open_index, write_folder
 from toolmatrix.factbase.writer import _Writer
 
@@ -30,9 +29,7 @@ class Tenfold(_Writer):
         for copy in COPIES:
             for name in matrix.components:
                 self.lines[name + copy], self.ends[name + copy] = [], 0
-                self.component_files[component_file(name + copy)] = self.component_files[
-                    component_file(name)
-                ]
+                self.component_facts[name + copy] = self.component_facts[name]
             for claim in matrix.claims.values():
                 (subject, releases), *conditions = claim.when
                 when = ((subject + copy, releases), *conditions)

@@ -455,7 +455,7 @@ def test_a_corrupt_index_is_made_anew_or_named(small: Cli, tmp_path: Path, damag
     for name in (
         "header.json",
         "components/app.json",
-        "components/app.facts.jsonl",
+        "components/app.facts.jsonl.gz",
         "sources.jsonl",
     ):
         path = folder / name

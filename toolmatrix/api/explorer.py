@@ -521,8 +521,11 @@ class Timeline:
 
     def _spans(self, other: str, pairs: Pairs) -> list[SpanEntry]:
         """Releases of the other, in its own order, that say the same one after the other and end together."""
+        if not pairs:
+            return []
         spans: list[SpanEntry] = []
-        days = dict(zip(*self.index.component(other)[:2], strict=True)) if pairs else {}
+        facts = self.index.component(other)
+        days = dict(zip(facts.versions, facts.dates, strict=True))
         for name, cells in pairs.items():
             runs = _runs(cells, self.dates)
             if not runs:

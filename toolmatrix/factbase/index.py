@@ -1,9 +1,11 @@
 """The compiled index: a folder of JSON, which a `resolve` reads instead of YAML; `writer` makes it.
 
 `header.json` is read whole: it names the components, and says what is needed of all of them. A component has two files:
-`components/NAME.json`, its releases and what is said with it as the subject, and `components/NAME.facts.jsonl`, its
-facts as written, one record to a line. `sources.jsonl` and `builds.jsonl` have an entry to a line, behind its key, and
-the other files are tables of a few entries. Each is opened when an answer needs it. Equal facts make equal bytes.
+`components/NAME.json`, its releases and what is said with it as the subject, and `components/NAME.facts.jsonl.gz`, its
+facts as written, one record to a line: members of gzip of `BLOCK` bytes each, so that one is read for one fact.
+`rows.jsonl` has the records that are about no component, `sources.jsonl` and `builds.jsonl` an entry to a line, behind
+its key, and the other files are tables of a few entries. Each is opened when an answer needs it. Equal facts make equal
+bytes.
 """
 
 # It is JSON and masks throughout: nothing in it can run, the interpreter's own scanner reads it, and a set of releases
@@ -11,6 +13,7 @@ the other files are tables of a few entries. Each is opened when an answer needs
 
 from __future__ import annotations
 
+import itertools
 import os
 import zlib
 
@@ -36,7 +39,7 @@ from toolmatrix.factbase.versions import Scale
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, TypeAlias
 
     from toolmatrix.factbase.records import FactRecord, Header
@@ -44,28 +47,30 @@ if TYPE_CHECKING:
     ReadFile: TypeAlias = Callable[[str, int, "int | None"], bytes]
     """The bytes of a file by its name, from a place on, and so many of them; raises OSError or KeyError."""
 
-FORMAT = "toolmatrix-index/11"
+FORMAT = "toolmatrix-index/12"
 HEADER, ROWS = "header.json", "rows.jsonl"
-OWNER_BITS = 32
-"""The number of a record is its place in the file of its component, and in so many bits the CRC of that name."""
+BLOCK = 16384
+"""Bytes of records that are compressed together."""
+GZIP = 16 + zlib.MAX_WBITS
+"""How zlib is told to write and read members of gzip."""
+PLACE_BITS = 32
+"""The number of a record is the CRC of the name of its component, and in so many bits its place among those of it."""
 # What the record of a release begins with.
 _RELEASE = f"[{KINDS.index(ReleaseRecord)},".encode()
-# Bytes that hold most records.
-_LINE = 4096
 
 
 class IndexDamaged(MatrixError):
     """A file of an index that is missing, damaged or of another format."""
 
 
-def owner(component: str) -> int:
-    """What the numbers of the records of a component end with."""
-    return zlib.crc32(component.encode())
+def first_number(component: str) -> int:
+    """The number of the first record of a component; that of another is so much higher as its place says."""
+    return zlib.crc32(component.encode()) << PLACE_BITS
 
 
 def facts_file(component: str) -> str:
     """The file of the records of a component, or, without one, of the rows that are about none."""
-    return f"components/{component}.facts.jsonl" if component else ROWS
+    return f"components/{component}.facts.jsonl.gz" if component else ROWS
 
 
 def component_file(component: str) -> str:
@@ -135,7 +140,11 @@ class Index:
             data = self._bytes(name, start, length)
         except (OSError, KeyError) as error:
             raise self._damaged(name) from error
-        if length is None and name != HEADER and len(data) != self.header["sizes"].get(name):
+        if (
+            length is None
+            and name != HEADER
+            and len(data) != self.header["sizes"].get(name, len(data))
+        ):
             raise self._damaged(name)
         return data
 
@@ -148,21 +157,58 @@ class Index:
 
     def _text(self, name: str) -> bytes:
         """A file of lines, read once."""
-        return self._once(name, lambda: self._read(name))  # type: ignore[no-any-return]
+        text: bytes = self._once(name, lambda: self._read(name))
+        if text and not text.endswith(b"\n"):
+            raise self._damaged(name)
+        return text
 
-    def _line(self, name: str, start: int) -> Any:
-        """The value in the line of a file that begins at a place."""
-        whole = self._loaded.get(name)
-        if whole is not None:
-            end = whole.find(b"\n", start)
-            return self._value(name, whole[start:end])
-        length = _LINE
-        while True:
-            data = self._read(name, start, length)
-            end = data.find(b"\n")
-            if end >= 0 or len(data) < length:
-                return self._value(name, data[:end])
-            length *= 4
+    def _records_of(self, component: str) -> bytes:
+        """The records of a component, or of none, a line each, read once."""
+        if not component:
+            return self._text(ROWS)
+        return self._once(facts_file(component), lambda: self._unpacked(component))  # type: ignore[no-any-return]
+
+    def _unpacked(self, component: str) -> bytes:
+        name, blocks = facts_file(component), self.component(component).blocks
+        data = self._read(name)
+        if len(data) != blocks[-1]:
+            raise self._damaged(name)
+        return b"".join(
+            self._decompressed(name, data[start:end]) for start, end in itertools.pairwise(blocks)
+        )
+
+    def _block(self, component: str, number: int) -> bytes:
+        """The records of a component that were compressed together, read once."""
+        name, blocks = facts_file(component), self.component(component).blocks
+        if number + 1 >= len(blocks):
+            raise self._damaged(name)
+        start = blocks[number]
+
+        def read() -> bytes:
+            return self._decompressed(name, self._read(name, start, blocks[number + 1] - start))
+
+        return self._once(f"{name}/{number}", read)  # type: ignore[no-any-return]
+
+    def _decompressed(self, name: str, data: bytes) -> bytes:
+        member = zlib.decompressobj(GZIP)
+        try:
+            text = member.decompress(data, BLOCK)
+        except zlib.error as error:
+            raise self._damaged(name) from error
+        if not member.eof:
+            raise self._damaged(name)
+        return text
+
+    def _record_line(self, component: str, place: int) -> bytes:
+        """The record of a component, or of none, that begins at a place."""
+        if not component or facts_file(component) in self._loaded:
+            return _line(self._records_of(component), place)
+        number, start = divmod(place, BLOCK)
+        text = self._block(component, number)
+        while b"\n" not in text[start:]:
+            number += 1
+            text += self._block(component, number)
+        return _line(text, start)
 
     def _value(self, name: str, data: bytes) -> Any:
         try:
@@ -170,27 +216,19 @@ class Index:
         except (ValueError, RecursionError) as error:
             raise self._damaged(name) from error
 
-    def _lines(self, name: str) -> Iterator[tuple[int, bytes]]:
-        """Each line of a file with the place where it begins."""
-        start = 0
-        for line in self._text(name).splitlines(keepends=True):
-            if not line.endswith(b"\n"):
-                raise self._damaged(name)
-            yield start, line[:-1]
-            start += len(line)
-
-    def _offset(self, name: str, beginning: str) -> int:
-        """The offset of the line of a file with this beginning; -1 where there is none."""
-        data = self._text(name)
+    @staticmethod
+    def _offset(text: bytes, beginning: str) -> int:
+        """The offset of the line with this beginning; -1 where there is none."""
         mark = beginning.encode()
-        return 0 if data.startswith(mark) else data.find(b"\n" + mark) + 1 or -1
+        return 0 if text.startswith(mark) else text.find(b"\n" + mark) + 1 or -1
 
     def _entry(self, name: str, key: str) -> Any:
         """The value of a key in a file of entries. Raises KeyError for a key that is not there."""
-        offset = self._offset(name, f"[{_quoted(key)},")
+        text = self._text(name)
+        offset = self._offset(text, f"[{_quoted(key)},")
         if offset < 0:
             raise KeyError(key)
-        return self._line(name, offset)[1]
+        return self._value(name, _line(text, offset))[1]
 
     def _once(self, name: str, make: Callable[[], Any]) -> Any:
         if name not in self._loaded:
@@ -206,7 +244,10 @@ class Index:
 
         header = self._json(HEADER) | {"files": {}}
         data = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
-        return {HEADER: data} | {name: self._read(name) for name in self.header["sizes"]}
+        names = [*self.header["sizes"]]
+        for component in self.header["components"]:
+            names += component_file(component), facts_file(component)
+        return {HEADER: data} | {name: self._read(name) for name in names}
 
     @property
     def _all(self) -> tuple[str, ...]:
@@ -268,17 +309,18 @@ class Index:
     def _ids_in(self, components: Iterable[str]) -> dict[str, int]:
         numbers = {}
         for name in components:
-            code = owner(name)
-            for start, line in self._lines(facts_file(name)):
+            following = first_number(name)
+            for line in self._records_of(name).splitlines(keepends=True):
+                number, following = following, following + len(line)
                 if line.startswith(_RELEASE):
-                    release = ReleaseRecord._make(_json(line)[1:])
+                    release = ReleaseRecord._make(_json(line[:-1])[1:])
                     id = f"{release.component}=={release.selector}"
                 # Behind its kind a claim or row has its id; other lines are lists of claims.
                 elif line[:1] == b"[" != line[1:2]:
                     id, _ = _scan(line.decode(), len(_RELEASE))
                 else:
                     continue
-                numbers[id] = start << OWNER_BITS | code
+                numbers[id] = number
         return dict(sorted(numbers.items()))
 
     def owners(self) -> dict[str, Sequence[str]]:
@@ -297,9 +339,9 @@ class Index:
                 return facts.releases[facts.versions.index(version)]
         for component in self._owners(id):
             for kind in (KINDS.index(ClaimRecord), KINDS.index(RowRecord)):
-                offset = self._offset(facts_file(component), f"[{kind},{_quoted(id)},")
+                offset = self._offset(self._records_of(component), f"[{kind},{_quoted(id)},")
                 if offset >= 0:
-                    return offset << OWNER_BITS | owner(component)
+                    return first_number(component) + offset
         raise KeyError(id)
 
     def find(self, id: str) -> FactRecord | None:
@@ -315,7 +357,7 @@ class Index:
 
     def sources(self) -> dict[str, SourceRecord]:
         """Every source by its name."""
-        entries = (_json(line) for _, line in self._lines("sources.jsonl"))
+        entries = map(_json, self._text("sources.jsonl").splitlines())
         return {name: SourceRecord._make(fields) for name, fields in entries}
 
     def source(self, name: str) -> SourceRecord:
@@ -374,9 +416,11 @@ class Index:
 
     def _record(self, number: int, make: Callable[[Any], Any]) -> Any:
         if number not in self._records:
-            names = self._once("names", lambda: {owner(name): name for name in self._all})
-            component = names[number & (1 << OWNER_BITS) - 1]
-            self._records[number] = make(self._line(facts_file(component), number >> OWNER_BITS))
+            names = self._once("names", lambda: {first_number(name): name for name in self._all})
+            place = number & (1 << PLACE_BITS) - 1
+            component = names[number - place]
+            line = self._record_line(component, place)
+            self._records[number] = make(self._value(facts_file(component), line))
         return self._records[number]
 
 
@@ -392,6 +436,10 @@ def _with_defaults(header: dict[str, Any]) -> Header:
     usual, components = header.pop("usual"), header["components"]
     header["components"] = {name: usual | components[name] for name in components}
     return header  # type: ignore[return-value]
+
+
+def _line(text: bytes, start: int) -> bytes:
+    return text[start : text.find(b"\n", start)]
 
 
 def _quoted(key: str) -> str:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         reason: str
 
     class Header(TypedDict):
-        """The header of an index; `sizes` are those of its other files, in bytes."""
+        """The header of an index; `sizes` are those of the files beside those of components, in bytes."""
 
         digest: str
         date: str
@@ -213,9 +213,11 @@ class ComponentFacts(NamedTuple):
     releases of all that had by each, `packages` the variants by the package that installs them, `brings` the variants
     that bring the runtime of an accelerator, `unreviewed` what was harvested for a request, `complete` the releases
     whose requirements were read whole: what no fact names they do not require, but for `unbounded`, by component the
-    releases that may require it, of whatever release.
+    releases that may require it, of whatever release. `blocks` are the offsets of the blocks of its records in their
+    file, and its size.
     """
 
+    blocks: Sequence[int]
     versions: Sequence[str]
     dates: Sequence[str]
     since_days: Sequence[str]

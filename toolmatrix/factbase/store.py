@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Seconds by which a file of an installed wheel may be younger than its index: installers write in any order.
 _SLACK = 600
 # Indexes in a cache with files on top, one for each set of files in use, and as many without, which those must not
-# push out: some 34 MB each. As many models, of 12 MB.
+# push out: some 8 MB each. As many models, of 12 MB.
 _MAX_INDEXES = 4
 _WITH, _WITHOUT = "index-with-", "index-"
 

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import itertools
 import json
+import zlib
 
 from toolmatrix.factbase import minimums, records, versions
 from toolmatrix.factbase.compiled import union
 from toolmatrix.factbase.index import (
+    BLOCK,
     FORMAT,
+    GZIP,
     HEADER,
-    OWNER_BITS,
+    ROWS,
     component_file,
     facts_file,
-    owner,
+    first_number,
 )
 from toolmatrix.factbase.model import BUILDS, PRODUCTS, SUPPORT, Component, PackageCode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypeVar
 
     from toolmatrix.factbase.compiled import (
@@ -58,18 +61,17 @@ class _Writer:
         self.ends = dict.fromkeys(self.lines, 0)
         self.ids: dict[str, int] = {}
         self.owners: dict[str, dict[str, None]] = {}
-        self.component_files: dict[str, bytes] = {}
+        self.component_facts: dict[str, records.ComponentFacts] = {}
         for table, names in (below.owners() if below else {}).items():
             for name in names:
                 if name and name not in compiled.subjects:
                     self.owners.setdefault(table, {})[name] = None
 
     def append(self, component: str, record: Any) -> int:
-        # The number of a record has its offset.
         line, start = _dump(record) + b"\n", self.ends[component]
         self.lines[component].append(line)
         self.ends[component] += len(line)
-        return start << OWNER_BITS | owner(component)
+        return first_number(component) + start
 
     def named(self, id: str, component: str, record: Any) -> int:
         """Put the record of a claim or row, and file its component under its table."""
@@ -125,30 +127,40 @@ class _Writer:
         complete, unbounded = self.requirements_read()
         for name, scale in self.compiled.scales.items():
             if self.below and name not in self.compiled.subjects:
-                self.component_files[component_file(name)] = self.below.file(component_file(name))
-                self.lines[name] = [self.below.file(facts_file(name))]
                 continue
             releases = [matrix.releases[name, version] for version in scale.versions]
             dates = [release.date for release in releases]
             since_days, since_masks = _since(scale, dates)
-            self.component_files[component_file(name)] = _dump(
-                records.ComponentFacts(
-                    versions=scale.versions,
-                    dates=dates,
-                    since_days=since_days,
-                    since_masks=since_masks,
-                    yanked=_mask(scale, (release for release in releases if release.yanked)),
-                    releases=[self.release(release) for release in releases],
-                    packages=_packages(releases) if matrix.components[name].variant_of else {},
-                    brings=self.brings(bindings.get(name, ())),
-                    unreviewed=_mask(scale, filter(_is_unreviewed, releases)),
-                    complete=complete.get(name, 0),
-                    unbounded=unbounded.get(name, {}),
-                    binding_groups=self.binding_groups(name, bindings.get(name, ())),
-                    row_groups=self.row_groups(name, soft_constraints.get(name, ())),
-                    disputes=[*map(self.dispute, disputes.get(name, ()))],
-                )
+            self.component_facts[name] = records.ComponentFacts(
+                blocks=[],
+                versions=scale.versions,
+                dates=dates,
+                since_days=since_days,
+                since_masks=since_masks,
+                yanked=_mask(scale, (release for release in releases if release.yanked)),
+                releases=[self.release(release) for release in releases],
+                packages=_packages(releases) if matrix.components[name].variant_of else {},
+                brings=self.brings(bindings.get(name, ())),
+                unreviewed=_mask(scale, filter(_is_unreviewed, releases)),
+                complete=complete.get(name, 0),
+                unbounded=unbounded.get(name, {}),
+                binding_groups=self.binding_groups(name, bindings.get(name, ())),
+                row_groups=self.row_groups(name, soft_constraints.get(name, ())),
+                disputes=[*map(self.dispute, disputes.get(name, ()))],
             )
+
+    def component_files(self) -> Iterator[tuple[str, bytes]]:
+        """The two files of each component, once all records are there."""
+        for name in filter(None, self.lines):
+            files = component_file(name), facts_file(name)
+            facts = self.component_facts.get(name)
+            if facts is None and self.below:
+                yield from ((file, self.below.file(file)) for file in files)
+            elif facts:
+                blocks = [*_blocks(b"".join(self.lines[name]))]
+                ends = itertools.accumulate(map(len, blocks), initial=0)
+                yield files[0], _dump(facts._replace(blocks=[*ends]))
+                yield files[1], b"".join(blocks)
 
     def requirements_read(self) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
         """The releases of which the requirements were read whole, by component: those in rows of such tables.
@@ -255,11 +267,10 @@ class _Writer:
             "owners.json": _dump({name: sorted(of) for name, of in sorted(self.owners.items())}),
             "products.json": _dump(self.products()),
             "support.json": _dump(self.support()),
+            ROWS: b"".join(self.lines[""]),
         }
-        facts = {facts_file(name): b"".join(lines) for name, lines in self.lines.items()}
-        files = {**tables, **self.component_files, **facts}
-        header = self.head() | {"sizes": {name: len(data) for name, data in files.items()}}
-        return {HEADER: _dump(header), **files}
+        header = self.head() | {"sizes": {name: len(data) for name, data in tables.items()}}
+        return {HEADER: _dump(header), **tables, **dict(self.component_files())}
 
     def builds(self) -> dict[str, list[records.BuildRecord]]:
         """The images that were built, by component and release: the rows of tables that list builds."""
@@ -432,6 +443,13 @@ _JSON = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=("
 
 def _dump(value: Any) -> bytes:
     return _JSON.encode(value).encode()
+
+
+def _blocks(text: bytes) -> Iterator[bytes]:
+    # The time of a member is none, so that equal facts make equal bytes.
+    for start in range(0, len(text), BLOCK):
+        member = zlib.compressobj(zlib.Z_BEST_COMPRESSION, wbits=GZIP)
+        yield member.compress(text[start : start + BLOCK]) + member.flush()
 
 
 def _lines(entries: Iterable[Sequence[Any]]) -> bytes:
