@@ -258,10 +258,10 @@ ERRORS = {
     "resolve torch --tagret x86": (
         "error[TM901]: unknown option `--tagret`\nhelp: did you mean `--target`?\n"
     ),
-    "resolve torch --distro alpine3.20": (
-        "error[TM120]: `--distro alpine3.20`: no fact covers it\n"
+    "resolve torch --distro nixos24.05": (
+        "error[TM120]: `--distro nixos24.05`: no fact covers it\n"
         "  expected: a distribution, as `toolmatrix matrix --rows distro` lists\n"
-        "  found: `alpine3.20`\n"
+        "  found: `nixos24.05`\n"
         "help: add facts of your own with `--matrix FILE`\n"
     ),
     "resolve torch --distro debian": (

@@ -123,6 +123,21 @@ def container(*lines: str) -> str:
             ),
             [],
         ),
+        # Wheels for glibc are none for musl, and a glibc may be too old for them.
+        (
+            container("FROM python:3.11-alpine", "RUN pip install torch==2.1.0"),
+            ["TM106 + distro alpine + torch==2.1.0"],
+        ),
+        (
+            container("FROM alpine:3.19.1", "RUN apk add py3-pip && pip install jaxlib==0.4.30"),
+            ["TM106 + distro alpine + jaxlib==0.4.30"],
+        ),
+        (container("FROM python:3.12-alpine3.20", "RUN pip install numpy==1.26.4"), []),
+        (
+            container("FROM amazonlinux:2", "RUN pip3 install torch==2.8.0"),
+            ["TM106 + distro amazonlinux2 + torch==2.8.0"],
+        ),
+        (container("FROM fedora:40", "RUN pip3 install torch==2.8.0"), []),
         # No wheel is no refusal where a source distribution may be built.
         (
             container("FROM python:3.12", "RUN pip install numpy==1.19.5"),

@@ -43,7 +43,7 @@ _NONE: Mapping[str, str] = {}
 # Systems with other packages and loaders than those that facts cover.
 _OTHER_SYSTEMS = (
     *("windows", "win", "macos", "osx", "darwin", "freebsd"),
-    *("alpine", "arch", "archlinux", "gentoo", "nixos", "void", "wolfi"),
+    *("arch", "archlinux", "gentoo", "nixos", "void", "wolfi"),
 )
 
 
@@ -352,6 +352,9 @@ def distro(names: Names, text: str) -> str:
     for name, record in zip(facts.versions, facts.releases, strict=True):
         if names.index.release(record).attributes.get("codename", "") in words:
             return name
+    if words and words[0] in known:
+        # A name without a number is that of all its releases.
+        return words[0]
     numbers = [word for word in words if word.isdigit()]
     letters = [word for word in words if word.isalpha()]
     # Ubuntu has two numbers and Debian one; what follows them is a point release.
