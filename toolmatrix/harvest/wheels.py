@@ -410,7 +410,7 @@ _PATTERNS = ("text", "names", "needed", "compilers")
 
 
 _NEEDED = ("package", "component", "of", "columns", "inside")
-_OPTIONAL = ("since", "before", "channel", "extends", "machines", "by-name")
+_OPTIONAL = ("since", "before", "channel", "line", "extends", "machines", "by-name")
 _OF = ("builds", "releases")
 # Digits of a sha256 that name a file.
 _DIGITS = 16
@@ -439,9 +439,11 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     by_build = fields["of"].choice("of", _OF) == "builds"
     key = variants.name(component) if by_build else component
     source = f"pypi-{package}-contents"
-    channel = pieces.text(fields, "channel", "default")
+    # Whatever its toolkit, where all builds of a release and machine are of this package.
+    line = pieces.text(fields, "line", "*" if by_build else "")
+    published = f"+{line}@{pieces.text(fields, 'channel', 'default')}"
     rows = [
-        _row(family.name, key, channel, *selection, cells)
+        _row(family.name, key, published if by_build else "", *selection, cells)
         for selection, cells in zip(selected, read, strict=True)
         if cells
     ]
@@ -484,20 +486,19 @@ def _wheel(release: PublishedRelease, machine: str) -> Wheel | None:
 def _row(
     table: str,
     key: str,
-    channel: str,
+    published: str,
     release: PublishedRelease,
     machine: str,
     wheel: Wheel,
     cells: Mapping[str, WheelCell],
 ) -> dict[str, Any]:
-    by_build = key.endswith(variants.name(""))
     members = dict.fromkeys(name for cell in cells.values() for name in cell.members)
-    subject = f"{release.version}+*@{channel}/{machine}" if by_build else release.version
+    subject = f"{release.version}{published}/{machine}" if published else release.version
     digest = f", sha256 {wheel.sha256[:_DIGITS]}" if wheel.sha256 else ""
     return {
         "id": f"{table}/{release.version}-{machine}",
         key: subject,
-        **({} if by_build else {"machine": machine}),
+        **({} if published else {"machine": machine}),
         **dict(_cells(cells)),
         "where": f"{wheel.name}{digest}: " + ", ".join([*members][:_MOST_NAMED]),
     }
