@@ -850,6 +850,15 @@ class TestAmd:
             ("cudnn==9.17.0.29 --device V100", 1),
             ("cudnn==9.28.0.42 --device 'GTX 1080 Ti'", 1),
             ("cudnn==9.28.0.42 --device 'RTX 5090'", 0),
+            # From 8.9 on the matrices begin with Maxwell.
+            ("cudnn==9.1.0 --device K80", 1),
+            ("torch==2.4.0+cu118 --device K80 --from wheel", 1),
+            ("torch==2.3.1+cu118 --device K80 --from wheel", 0),
+            # Builds of 9 with CUDA 12 run on GPUs that are newer than they, and those before do not.
+            ("cudnn==9.5.1 --device 'RTX 5090'", 0),
+            ("cudnn==9.5.1 --device 'RTX 5090' --with cuda==11.8", 1),
+            ("cudnn==8.9.7 --device B200", 1),
+            ("cudnn==8.7.0 --device B200", 1),
         ],
     )
     def test_w6_cudnn_has_kernels_for_the_gpu(self, real: Cli, line: str, code: int) -> None:
