@@ -876,6 +876,43 @@ class TestAmd:
     @pytest.mark.parametrize(
         ("line", "code"),
         [
+            ("flash-attn --device V100", 1),
+            ("flash-attn==2.8.3 --device T4 --from wheel", 1),
+            ("flash-attn==2.8.3 --device A100 --from wheel", 0),
+            ("flash-attn==1.0.9 --device V100", 1),
+        ],
+    )
+    def test_flash_attention_refuses_old_gpus(self, real: Cli, line: str, code: int) -> None:
+        """Its code raises "only supports Ampere GPUs or newer": Dao-AILab/flash-attention#762, #1230."""
+        document = asked(real, f"resolve {line}", code)
+        if code:
+            lines = [one for core in document["cores"] for one in core["lines"]]
+            assert any("flash-attn-devices/" in said for one in lines for said in one.get("facts", ()))
+
+    @pytest.mark.parametrize(
+        ("line", "code", "fact"),
+        [
+            ("transformers==4.44.2 accelerate==0.21.0", 1, "transformers-accelerate/4.43"),
+            ("transformers==4.44.2 accelerate==0.29.0", 0, "transformers-accelerate/4.43"),
+            ("transformers==4.53.0 accelerate==1.1.0", 1, "transformers-accelerate/4.53.0"),
+            ("transformers==4.53.1 accelerate==1.1.0", 0, "transformers-accelerate/4.53.1"),
+            ("peft==0.17.1 transformers==5.0.0", 1, "peft-transformers/0.16"),
+            ("peft==0.19.1 transformers==5.0.0", 0, "peft-transformers/0.18"),
+            ("peft==0.14.0 transformers==4.42.4", 1, "peft-transformers/0.14"),
+        ],
+    )
+    def test_names_that_one_package_imports_from_another(
+        self, real: Cli, line: str, code: int, fact: str
+    ) -> None:
+        """METADATA asks for any release: huggingface/transformers#32461, ray-project/ray#65062."""
+        document = asked(real, f"resolve {line}", code)
+        if code:
+            lines = [one for core in document["cores"] for one in core["lines"]]
+            assert any(said.startswith(fact) for one in lines for said in one.get("facts", ()))
+
+    @pytest.mark.parametrize(
+        ("line", "code"),
+        [
             ("jax==0.4.30 --device 'RTX 5090' --from wheel", 1),
             ("jax==0.4.20 --device 'RTX 5090' --from wheel", 1),
             ("jax==0.4.30 --device B200 --from wheel", 4),
