@@ -874,6 +874,35 @@ class TestAmd:
             assert any(fact.startswith("cudnn-hardware/") for fact in facts)
 
     @pytest.mark.parametrize(
+        ("line", "code", "fact"),
+        [
+            ("vllm --device P100 --from wheel", 1, "vllm-devices/"),
+            ("vllm==0.6.3 --device V100 --from wheel", 0, ""),
+            ("vllm==0.21.0 --device V100 --from wheel", 1, "vllm-devices/0.20"),
+            # No wheel of these has code for 8.7 or 12.1, and none has PTX.
+            (
+                "torch==2.5.1 --device GB10 --from wheel",
+                1,
+                "torch-variants-pytorch-cuda/2.5.1-cu124",
+            ),
+            (
+                "torch==2.6.0 --device 'Jetson Orin' --target arm --from wheel",
+                1,
+                "torch-variants-pytorch-cuda/2.6.0-cu126",
+            ),
+            ("torch==2.5.1 --device GH200 --from wheel", 0, ""),
+        ],
+    )
+    def test_gpus_that_the_makers_do_not_build_for(
+        self, real: Cli, line: str, code: int, fact: str
+    ) -> None:
+        """vllm-project/vllm#774 and its guides; pytorch/pytorch#140844, torch.cuda.get_arch_list() of aarch64."""
+        document = asked(real, f"resolve {line}", code)
+        if code:
+            lines = [one for core in document["cores"] for one in core["lines"]]
+            assert any(said.startswith(fact) for one in lines for said in one.get("facts", ()))
+
+    @pytest.mark.parametrize(
         ("line", "code"),
         [
             ("flash-attn --device V100", 1),
@@ -887,7 +916,9 @@ class TestAmd:
         document = asked(real, f"resolve {line}", code)
         if code:
             lines = [one for core in document["cores"] for one in core["lines"]]
-            assert any("flash-attn-devices/" in said for one in lines for said in one.get("facts", ()))
+            assert any(
+                "flash-attn-devices/" in said for one in lines for said in one.get("facts", ())
+            )
 
     @pytest.mark.parametrize(
         ("line", "code", "fact"),
