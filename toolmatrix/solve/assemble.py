@@ -246,6 +246,8 @@ def _arranged(reachable: Reachable) -> list[Variable]:
         name = variable.component
         if components[name]["given"]:
             group, inner = 0, ranks[name]
+        elif name == reachable.request.first:
+            group, inner = 1, -1
         elif name in wanted:
             group, inner = 1, wanted[name]
         else:
