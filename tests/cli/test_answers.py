@@ -867,6 +867,13 @@ class TestAmd:
             }
             assert any(fact.startswith("cudnn-hardware/") for fact in facts)
 
+    @pytest.mark.parametrize("named", ["", "python==3.12", "bazel==7.4.1", "keras"])
+    def test_the_compiler_that_was_tested_whatever_else_is_named(
+        self, real: Cli, named: str
+    ) -> None:
+        """TensorFlow's table has Clang 18.1.8 for 2.20.0; that nvcc may compile CUDA as well is no reason for GCC."""
+        assert yes(real, f"resolve tensorflow==2.20.0 {named} --from source")["clang"] == "18"
+
     @pytest.mark.parametrize(
         ("line", "code", "fact"),
         [
