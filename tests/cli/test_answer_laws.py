@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     from toolmatrix.factbase.records import ComponentFacts
 
 CURATED = Path(matrix_root()) / "matrix" / "curated"
-# cuDNN 8.9, which they require, has no package for their machine.
+# cuDNN 8.9, which the first two require, has no package for their machine; that the others were published nobody saw.
 UNINSTALLABLE = {"0.4.27+cuda12@default/aarch64", "0.4.28+cuda12@default/aarch64"}
+UNINSTALLABLE |= {"2.4.1+cu124@pytorch/aarch64", "2.5.0+cu124@pytorch/aarch64"}
 TARGETS = {"x86_64": "x86", "aarch64": "arm"}
 TEGRA = {(3, 2), (5, 3), (6, 2), (7, 2), (8, 7), (10, 1), (11, 0)}
 """Jetson and its like: cubins go neither to them from other chips nor from them, nor from one of them to another."""
@@ -60,7 +61,10 @@ BEFORE_AMPERE = re.compile(r"cu(9|10)\d")
 
 
 class Build(NamedTuple):
-    """A published build for CUDA; `install` is its requirement, `argument` the place it comes from."""
+    """A published build for CUDA; `install` is its requirement, `argument` the place it comes from.
+
+    `cudnn` are the releases of cuDNN that it takes, none where no fact of the build names one.
+    """
 
     component: str
     name: str
@@ -68,6 +72,7 @@ class Build(NamedTuple):
     line: str
     machine: str
     archs: tuple[str, ...]
+    cudnn: tuple[tuple[int, ...], ...]
     install: str
     argument: str
 
@@ -126,6 +131,7 @@ def _builds(index: Index) -> Iterator[Build]:
                     line=told["line"],
                     machine=told["machine"],
                     archs=archs,
+                    cudnn=_cudnn(index, held, 2 << place),
                     install=told["install"],
                     argument=" ".join(words),
                 )
@@ -138,6 +144,24 @@ def _archs(index: Index, part: ComponentFacts, bit: int) -> tuple[str, ...]:
         if limits and binding.component == "arch" and binding.mask & bit:
             return tuple(name for place, name in enumerate(names) if binding.allowed & 2 << place)
     return ()
+
+
+def _cudnn(index: Index, part: ComponentFacts, bit: int) -> tuple[tuple[int, ...], ...]:
+    names, allowed = index.component("cudnn").versions, 0
+    for binding in part.bindings:
+        known = binding.kind in ("requires", "limits") and binding.evidence != "unknown"
+        if known and binding.component == "cudnn" and binding.mask & bit:
+            allowed = binding.allowed & (allowed or -1)
+    return tuple(Version(name).release for place, name in enumerate(names) if allowed & 2 << place)
+
+
+def has_kernels(cudnn: tuple[int, ...], toolkit_11: bool, device: tuple[int, int]) -> bool:
+    """Whether a cuDNN is for a GPU: from 8.9 on Maxwell is the oldest, and 9 with CUDA 12 runs on newer ones."""
+    if cudnn >= (9, 11):
+        return device >= (7, 5)
+    if cudnn < (9,) or toolkit_11:
+        return (5, 0) * (cudnn >= (8, 9)) <= device < (10, 0)
+    return device >= (5, 0)
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +199,9 @@ def expected(build: Build, device: str, builds: Iterable[Build]) -> bool:
     if number < OLDEST.get(build.component, (0, 0)) or not runs(device, build.archs):
         return False
     if number >= (8, 0) and BEFORE_AMPERE.match(build.line):
+        return False
+    toolkit_11 = build.line.startswith("cu11")
+    if build.cudnn and not any(has_kernels(one, toolkit_11, number) for one in build.cudnn):
         return False
     compiled_before = COMPILED_BEFORE.get(build.component, (number[0] + 1, 0))
     knows_all = KNOWS_ALL.get(build.component, (math.inf,))

@@ -665,13 +665,7 @@ class TestInsideWheels:
     def test_no_wheel_that_was_read_is_for_a_jetson(self, real: Cli) -> None:
         """Jetson is no server: its chips run neither the cubins of desktops nor, without PTX, those wheels."""
         no(real, "resolve torch==2.9.1 --from wheel --target arm --device orin", "device-runs/8.7")
-        # Of one build nobody knows what is inside.
-        assert (
-            real(
-                *["resolve", "torch", "--from", "wheel", "--target", "arm", "--device", "orin"]
-            ).code
-            == 4
-        )
+        no(real, "resolve torch --from wheel --target arm --device orin", "device-runs/8.7")
 
     def test_a_toolkit_that_is_held_chooses_the_line(self, real: Cli) -> None:
         """PyTorch's table: 2.7 is the last release with a line for CUDA 11.8."""
@@ -850,6 +844,15 @@ class TestAmd:
             ("cudnn==9.17.0.29 --device V100", 1),
             ("cudnn==9.28.0.42 --device 'GTX 1080 Ti'", 1),
             ("cudnn==9.28.0.42 --device 'RTX 5090'", 0),
+            # From 8.9 on the matrices begin with Maxwell.
+            ("cudnn==9.1.0 --device K80", 1),
+            ("torch==2.4.0+cu118 --device K80 --from wheel", 1),
+            ("torch==2.3.1+cu118 --device K80 --from wheel", 0),
+            # Builds of 9 with CUDA 12 run on GPUs that are newer than they, and those before do not.
+            ("cudnn==9.5.1 --device 'RTX 5090'", 0),
+            ("cudnn==9.5.1 --device 'RTX 5090' --with cuda==11.8", 1),
+            ("cudnn==8.9.7 --device B200", 1),
+            ("cudnn==8.7.0 --device B200", 1),
         ],
     )
     def test_w6_cudnn_has_kernels_for_the_gpu(self, real: Cli, line: str, code: int) -> None:
@@ -863,6 +866,86 @@ class TestAmd:
                 for fact in one.get("facts", ())
             }
             assert any(fact.startswith("cudnn-hardware/") for fact in facts)
+
+    @pytest.mark.parametrize("named", ["", "python==3.12", "bazel==7.4.1", "keras"])
+    def test_the_compiler_that_was_tested_whatever_else_is_named(
+        self, real: Cli, named: str
+    ) -> None:
+        """TensorFlow's table has Clang 18.1.8 for 2.20.0; that nvcc may compile CUDA as well is no reason for GCC."""
+        assert yes(real, f"resolve tensorflow==2.20.0 {named} --from source")["clang"] == "18"
+
+    @pytest.mark.parametrize(
+        ("line", "code", "fact"),
+        [
+            ("vllm --device P100 --from wheel", 1, "vllm-devices/"),
+            ("vllm==0.6.3 --device V100 --from wheel", 0, ""),
+            ("vllm==0.21.0 --device V100 --from wheel", 1, "vllm-devices/0.20"),
+            # No wheel of these has code for 8.7 or 12.1, and none has PTX.
+            (
+                "torch==2.5.1 --device GB10 --from wheel",
+                1,
+                "torch-variants-pytorch-cuda/2.5.1-cu124",
+            ),
+            (
+                "torch==2.6.0 --device 'Jetson Orin' --target arm --from wheel",
+                1,
+                "torch-variants-pytorch-cuda/2.6.0-cu126",
+            ),
+            ("torch==2.5.1 --device GH200 --from wheel", 0, ""),
+        ],
+    )
+    def test_gpus_that_the_makers_do_not_build_for(
+        self, real: Cli, line: str, code: int, fact: str
+    ) -> None:
+        """vllm-project/vllm#774 and its guides; pytorch/pytorch#140844, torch.cuda.get_arch_list() of aarch64."""
+        document = asked(real, f"resolve {line}", code)
+        if code:
+            lines = [one for core in document["cores"] for one in core["lines"]]
+            assert any(said.startswith(fact) for one in lines for said in one.get("facts", ()))
+
+    @pytest.mark.parametrize(
+        ("line", "code"),
+        [
+            ("flash-attn --device V100", 1),
+            ("flash-attn==2.8.3 --device T4 --from wheel", 1),
+            ("flash-attn==2.8.3 --device A100 --from wheel", 0),
+            ("flash-attn==1.0.9 --device V100", 1),
+        ],
+    )
+    def test_flash_attention_refuses_old_gpus(self, real: Cli, line: str, code: int) -> None:
+        """Its code raises "only supports Ampere GPUs or newer": Dao-AILab/flash-attention#762, #1230."""
+        document = asked(real, f"resolve {line}", code)
+        if code:
+            lines = [one for core in document["cores"] for one in core["lines"]]
+            assert any(
+                "flash-attn-devices/" in said for one in lines for said in one.get("facts", ())
+            )
+
+    @pytest.mark.parametrize(
+        ("line", "code", "fact"),
+        [
+            ("transformers==4.44.2 accelerate==0.21.0", 1, "transformers-accelerate/4.43"),
+            ("transformers==4.44.2 accelerate==0.29.0", 0, "transformers-accelerate/4.43"),
+            ("transformers==4.53.0 accelerate==1.1.0", 1, "transformers-accelerate/4.53.0"),
+            ("transformers==4.53.1 accelerate==1.1.0", 0, "transformers-accelerate/4.53.1"),
+            ("peft==0.17.1 transformers==5.0.0", 1, "peft-transformers/0.16"),
+            ("peft==0.19.1 transformers==5.0.0", 0, "peft-transformers/0.18"),
+            ("peft==0.14.0 transformers==4.42.4", 1, "peft-transformers/0.14"),
+            ("diffusers==0.27.0 huggingface-hub==0.26.0", 1, "diffusers-huggingface-hub/0.12"),
+            ("diffusers==0.29.0 huggingface-hub==0.26.0", 0, ""),
+            ("flax==0.6.11 jax==0.4.36", 1, "flax-jax/0.6"),
+            ("flax==0.8.0 jax==0.4.31", 1, "flax-jax/0.7.5"),
+            ("flax==0.8.3 jax==0.4.31", 0, ""),
+        ],
+    )
+    def test_names_that_one_package_imports_from_another(
+        self, real: Cli, line: str, code: int, fact: str
+    ) -> None:
+        """METADATA asks for any release: huggingface/transformers#32461, ray-project/ray#65062."""
+        document = asked(real, f"resolve {line}", code)
+        if code:
+            lines = [one for core in document["cores"] for one in core["lines"]]
+            assert any(said.startswith(fact) for one in lines for said in one.get("facts", ()))
 
     @pytest.mark.parametrize(
         ("line", "code"),

@@ -28,6 +28,7 @@ components:
   pin: {title: Pin, scheme: pep440}
   fixed: {title: Fixed, scheme: pep440}
   both: {title: Both, scheme: pep440}
+  kit: {title: Kit, scheme: pep440}
   tool: {title: Tool, scheme: pep440}
   cuda: {title: CUDA, scheme: pep440}
   distro: {title: distro, scheme: names}
@@ -46,7 +47,7 @@ files: [facts.yaml]
 def listed(component: str, *names: str) -> str:
     """The releases of a component, of names the last with the highest rank."""
     versions = ", ".join(f'"{name}": {{rank: {rank}}}' for rank, name in enumerate(names, 1))
-    if component in ("app", "pin", "fixed", "both", "tool", "cuda"):
+    if component in ("app", "pin", "fixed", "both", "kit", "tool", "cuda"):
         versions = ", ".join(f'"{name}": {{}}' for name in names)
     return (
         f"  - {{id: {component}s, component: {component}, source: vendor, evidence: artifact,"
@@ -64,6 +65,7 @@ FACTS = "".join(
         listed("from", "wheel", "source"),
         listed("app", "1.0", "1.1", "2.0", "2.1", "3.0"),
         *(listed(name, "1.0") for name in ("pin", "fixed", "both")),
+        listed("kit", "1.0", "2.0"),
         listed("tool", "1.0", "1.0.1", "1.0.2", "1.1", "2.0", "3.0"),
         listed("cuda", "11.0", "11.1", "12.0"),
         listed("distro", *(f"d{number}" for number in range(1, 12))),
@@ -86,6 +88,8 @@ STATEMENTS = (
     ("{fixed: '1.0'}", "limits: {machine: x86_64, accelerator: cuda}", "stated"),
     ("{both: '1.0', machine: x86_64}", "requires: {tool: <2}", "stated"),
     ("{both: '1.0', machine: aarch64}", "requires: {tool: '>=2'}", "stated"),
+    ("{kit: '1.0'}", "requires: {tool: 1.0.1 2.0}", "stated"),
+    ("{kit: '2.0'}", "requires: {tool: ===1.0 3.0}", "stated"),
     ("{arch: sm_86}", "requires: {cuda: '>=11.1'}", "stated"),
     ("{arch: sm_80}", "requires: {cuda: '>=11.0'}", "stated"),
     ("{device: '8.0'}", "limits: {arch: sm_80}", "stated"),
@@ -171,6 +175,17 @@ def test_the_nearest_newer_and_the_nearest_older_release(index: Index) -> None:
     assert ways(index, ask("app==3.0"), ask("tool==1.0.2")) == [
         ("tool==1.0.2 -> tool==2.0", 23),
         ("app==3.0 -> app==2.0", 23),
+    ]
+
+
+def test_the_nearest_release_is_not_that_of_the_newest_that_was_asked_for_without_one(
+    index: Index,
+) -> None:
+    """The newest kit takes 1.0 and 3.0, and the one before it what is nearer to 1.1."""
+    any_kit = Ask(component="kit", selector="*", text="kit")
+    assert ways(index, any_kit, ask("tool==1.1", "with")) == [
+        ("tool==1.1 -> tool==1.0.1", 7),
+        ("tool==1.1 -> tool==2.0", 21),
     ]
 
 

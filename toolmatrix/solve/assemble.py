@@ -224,18 +224,20 @@ def _arranged(reachable: Reachable) -> list[Variable]:
     # Of what was asked for, frameworks come first: their rows name all else, and speak from the first component on.
     leading = sorted(reachable.request.leading, key=lambda name: not components[name]["framework"])
     # A device that was asked for comes before what the front page has behind it: it chooses its toolkit. So do hidden
-    # components, the sources of what needs them; before others they would be best absent.
-    needed = {
-        name
-        for other in leading
-        for group in reachable.index.requirements(other)
-        for name in group.named
-    }
-    sooner = [name for name, head in components.items() if head["hidden"] and name in needed]
+    # components before what needs them, as its sources; before others they would be best absent.
+    needing: dict[str, set[str]] = {}
+    for other in leading:
+        for group in reachable.index.requirements(other):
+            for name in group.named:
+                needing.setdefault(name, set()).add(other)
+    sooner = [name for name, head in components.items() if head["hidden"] and name in needing]
     sooner += ["device"] * bool(reachable.request.devices)
     for name in sooner:
         behind = [
-            ranks[other] > ranks[name] and not components[other]["framework"] for other in leading
+            ranks[other] > ranks[name]
+            and not components[other]["framework"]
+            and (name == "device" or other in needing[name])
+            for other in leading
         ]
         if True in behind or name == "device":
             leading.insert([*behind, True].index(True), name)
@@ -246,6 +248,8 @@ def _arranged(reachable: Reachable) -> list[Variable]:
         name = variable.component
         if components[name]["given"]:
             group, inner = 0, ranks[name]
+        elif name == reachable.request.first:
+            group, inner = 1, -1
         elif name in wanted:
             group, inner = 1, wanted[name]
         else:

@@ -279,6 +279,7 @@ class _RepairSearch:
         top, bottom = mask.bit_length() - 1, (mask & -mask).bit_length() - 1
         newer, older = scale.versions[top : top + 1], scale.versions[: bottom - 1][-1:]
         # The solver finds the nearest by itself: the oldest of the newer releases, or the newest of the older ones.
+        # What is chosen before it would leave it a release that is farther away.
         for ends, sign in ((newer, ">="), (older, "<=")):
             if not ends:
                 continue
@@ -286,7 +287,9 @@ class _RepairSearch:
             wide = ask.replace(selector=f"{sign}{ends[0]}")
             asks = tuple(wide if line == ask else line for line in request.asks)
             rising = (*request.oldest, ask.component) if oldest else request.oldest
-            nearest = request.replace(asks=asks, oldest=rising, prefer="newest")
+            nearest = request.replace(
+                asks=asks, oldest=rising, prefer="newest", first=ask.component
+            )
             if version := supported_release(self.index, nearest, ask.component):
                 yield ask.replace(selector=f"=={version}", text=f"{ask.component}=={version}")
 

@@ -58,9 +58,9 @@ class Request(Value):
     """A whole request, one or several targets solved together.
 
     `recipe` is what the answer is built by, which sets the `stipulations`; empty where none is named.
-    `oldest` are components whose older releases are preferred. `apart` are (target, codegen arch or device)
-    that mean another of several targets. `products` are (device, product) of devices that were named by a product.
-    `lone` were to be aligned, and at most one target can have them.
+    `oldest` are components whose older releases are preferred, and `first` is one that is chosen before all others.
+    `apart` are (target, codegen arch or device) that mean another of several targets. `products` are (device, product)
+    of devices that were named by a product. `lone` were to be aligned, and at most one target can have them.
     """
 
     asks: tuple[Ask, ...]
@@ -74,6 +74,7 @@ class Request(Value):
     prefer: str = BEST_EVIDENCE
     unavailable: tuple[tuple[str, str], ...] = ()
     oldest: tuple[str, ...] = ()
+    first: str = ""
     min_evidence: str = ""
     at: str = ""
     keep: PreferredReleases = ()
