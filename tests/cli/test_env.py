@@ -173,6 +173,18 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str], int]] = {
         {"cuda": "13.0.0"},
         4,
     ),
+    "a Python that is newer than all pins": (
+        {"requirements.txt": "tensorflow==2.14.0\nscikit-learn==1.3.1\nxgboost==2.0.0\n"},
+        {"with_": "python==3.12"},
+        {"tensorflow": "2.16.1", "python": "3.12", "xgboost": "2.0.0"},
+        4,
+    ),
+    "a bound on Python that is newer than all pins": (
+        {"pyproject.toml": PROJECT.replace("3.9", "3.13").format('"jax==0.4.25", "numpy"')},
+        {},
+        {"python": "3.13"},
+        0,
+    ),
     "no wheel for the device": (
         {"requirements.txt": "tensorflow==2.10.0\n"},
         {"device": DEVICE},
