@@ -136,6 +136,7 @@ class _Environment:
         self.parts = parts.parts
         self.machine = parts.machine
         self.missing = parts.missing
+        self.unread = {*parts.unread}
         self.targets = reading.targets(index, parts, machine.targets)
         # What it runs on, and the accelerator of that; empty where the file alone is asked about.
         self.runtime = tuple(part for part in parts.parts if part.component in RUNTIME)
@@ -500,6 +501,9 @@ class _Environment:
         tools = any(part.component in (*reading.TOOLKIT, *RUNTIME) for part in parts)
         for ground in grounds:
             about = {ground.subject, ground.component}
+            # A release that the matrix does not know may go with what the known ones do not.
+            if about & self.unread:
+                return True
             # A file may bring a Python in more ways than facts know, and a package by other ways than a wheel of the
             # index.
             if about & {"interpreter", "from"} or ("accelerator" in about and not tools):

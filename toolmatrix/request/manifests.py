@@ -77,6 +77,7 @@ def requested_parts(
         machine=reader.machine,
         unknown=tuple(reader.unknown),
         missing=tuple(reader.missing),
+        unread=tuple(reader.unread),
         written=tuple(reader.parts),
         items=environment.items,
     )
@@ -103,6 +104,8 @@ class _Reader:
         self.parts: list[RequestedPart] = []
         self.unknown: list[NotRead] = []
         self.missing: list[MissingRelease] = []
+        # Components whose releases a line limits to what the matrix does not know.
+        self.unread: set[str] = set()
         self.machine = ""
         self.removed: set[int] = set()
 
@@ -190,6 +193,7 @@ class _Reader:
         except SelectorError:
             admitted = 0
         if not admitted:
+            self.unread.add(component)
             self.unknown.append(NotRead(text=item.text, why=self.lacking(component, selector)))
             return
         ask = Ask(component=component, selector=selector or "*", text=text)
@@ -321,6 +325,7 @@ class _Reader:
         part = RequestedPart(
             component=component, asks=(ask,), text=ask.text, item=item, version=item.version
         )
+        self.unread.add(component)
         release = missing(self.names.index, part, package)
         if release:
             self.missing.append(release)
