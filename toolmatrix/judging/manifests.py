@@ -137,6 +137,7 @@ class _Environment:
         self.machine = parts.machine
         self.missing = parts.missing
         self.unread = {*parts.unread}
+        self.written = parts.written or parts.parts
         self.targets = reading.targets(index, parts, machine.targets)
         # What it runs on, and the accelerator of that; empty where the file alone is asked about.
         self.runtime = tuple(part for part in parts.parts if part.component in RUNTIME)
@@ -259,6 +260,8 @@ class _Environment:
             yield Question((*compiled_for, *self.runtime), (_SOURCE,), (self.accelerator,))
         # On the CPU alone, where the toolkits of two packages cannot clash.
         yield Question((*packages, *python, *system), self.froms(packages), ("none",))
+        for command in self.replaced_commands():
+            yield Question((*command, *python, *system), self.froms(command), ("none",))
         for part in computing:
             beside = [
                 other for other in computing if other is not part and self.share_facts(part, other)
@@ -276,6 +279,17 @@ class _Environment:
                 parts = tuple(self.installed.get(part.text, part) for part in parts)
                 parts, computing_on = (*parts, *self.runtime), (self.accelerator,)
             yield Question(parts, self.froms(parts), computing_on)
+
+    def replaced_commands(self) -> Iterator[tuple[RequestedPart, ...]]:
+        """What a command installs together, of each command of which a later one replaces something."""
+        by_command: dict[str, list[RequestedPart]] = {}
+        for part in self.written:
+            if part.item.kind == PIP and part.item.command and self.is_package(part):
+                by_command.setdefault(part.item.command, []).append(part)
+        left = {*map(_key, self.parts)}
+        for parts in by_command.values():
+            if len(parts) > 1 and not {*map(_key, parts)} <= left:
+                yield tuple(parts)
 
     def install_methods(self, question: Question, target: str) -> Iterator[tuple[str, str]]:
         """Whether wheels or not, and on what: pip takes a build for CUDA wherever the index has that alone."""
@@ -454,7 +468,7 @@ class _Environment:
 
     def in_order(self, parts: Iterable[RequestedPart]) -> list[RequestedPart]:
         """Parts of a question in the order of the file, so that every question reports the same."""
-        positions = {_key(part): at for at, part in enumerate(self.parts)}
+        positions = {_key(part): at for at, part in enumerate((*self.parts, *self.written))}
         return sorted(parts, key=lambda part: positions[_key(part)])
 
     def installs_wheel(self, component: str, parts: Sequence[RequestedPart]) -> bool:
