@@ -139,6 +139,12 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str], int]] = {
         {"torch": "2.7.0", "cuda": "12.8.0"},
         0,
     ),
+    "a local version without its index": (
+        {"requirements.txt": "torch==1.7.1+cu110\ntorchvision==0.8.2+cu110\n"},
+        {},
+        {"torch": "1.7.1", "cuda": "11.0.3"},
+        0,
+    ),
     "an index for another accelerator": (
         {"requirements.txt": "--index-url https://download.pytorch.org/whl/cu126\ntorch==2.7.1\n"},
         {"target": "amd"},

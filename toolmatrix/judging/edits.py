@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from toolmatrix.codes.manifests import NewestUnfit, NoSuchRelease, Replaced
+from toolmatrix.codes.manifests import NewestUnfit, NoLocalVersion, NoSuchRelease, Replaced
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import ClaimRecord
 from toolmatrix.judging.manifests import judge, judge_pairs
@@ -133,7 +133,13 @@ class _Search:
         """The file with some changes, read and judged again."""
         self.tried += 1
         reread = _reread(judgement, replacements)
-        return judge(self.index, reread, judgement.machine, paired=False)
+        return judge(
+            self.index,
+            reread,
+            judgement.machine,
+            paired=False,
+            elsewhere=judgement.elsewhere,
+        )
 
 
 def _new_pins(
@@ -452,6 +458,14 @@ def _by_lines(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacem
 def _by_releases(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:  # noqa: ARG001 - as others
     """The neighbours of a release that does not exist, those of its own series first."""
     finding = refusal.finding
+    if isinstance(finding, NoLocalVersion) and finding.options:
+        source, span = refusal.parts[0].item.text.source, refusal.parts[0].item.text.span
+        options = " ".join(finding.options)
+        if refusal.parts[0].item.command:
+            if span:
+                yield (Replacement(source, span[1], span[1], f" {options}"),)
+        elif source.path.endswith((".txt", ".in")):
+            yield (Replacement(source, 0, 0, f"{options}\n"),)
     if isinstance(finding, NoSuchRelease):
         series = finding.release.rpartition(".")[0] + "."
         for release in sorted(finding.near, key=lambda version: not version.startswith(series)):

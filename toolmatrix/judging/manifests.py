@@ -16,6 +16,7 @@ from toolmatrix.codes.manifests import (
     BuiltBySource,
     ForProcessorAlone,
     ManifestFinding,
+    NoLocalVersion,
     NoSuchRelease,
     RefusedTogether,
 )
@@ -27,7 +28,7 @@ from toolmatrix.judging.effects import after_installs
 from toolmatrix.judging.installs import FOLLOWED, Installation
 from toolmatrix.judging.toolkits import loads_toolkit, needs_toolkit, without_loaded_toolkit
 from toolmatrix.manifests import names as called
-from toolmatrix.manifests.model import CONDA, IMAGE, PIP, ProjectManifest
+from toolmatrix.manifests.model import CONDA, IMAGE, PIP, NotRead, ProjectManifest
 from toolmatrix.request import manifests as reading
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.judgement import (
@@ -72,12 +73,16 @@ def judge(
     machine: TargetMachine = ANY_MACHINE,
     *,
     paired: bool = True,
+    elsewhere: frozenset[str] = frozenset(),
 ) -> JudgedManifest:
-    """Judge all environments of a manifest on a machine; unless `paired`, pairs without a refusal are left out."""
+    """Judge all environments of a manifest on a machine; unless `paired`, pairs without a refusal are left out.
+
+    `elsewhere` are packages for which another file names an index, as a README does for a file of requirements.
+    """
     known: dict[tuple[str, ...], JudgedEnvironment] = {}
     environments = []
     for environment in manifest.environments:
-        parts = reading.requested_parts(index, environment, machine.items)
+        parts = _with_indexes(reading.requested_parts(index, environment, machine.items), elsewhere)
         # Many an extra of a project adds nothing that facts are about.
         lacking = (release.part for release in parts.missing)
         key = tuple(f"{part.text} {part.item.where}" for part in (*parts.parts, *lacking))
@@ -86,7 +91,30 @@ def judge(
                 parts = parts.replace(items=())
             known[key] = _environment(index, parts, machine, paired=paired)
         environments.append(known[key].replace(name=environment.name, unknown=parts.unknown))
-    return JudgedManifest(manifest=manifest, environments=tuple(environments), machine=machine)
+    return JudgedManifest(
+        manifest=manifest,
+        environments=tuple(environments),
+        machine=machine,
+        elsewhere=elsewhere,
+    )
+
+
+def _with_indexes(parts: RequestedParts, elsewhere: frozenset[str]) -> RequestedParts:
+    """The parts of an environment, of which an index that another file names may have the missing local versions."""
+    there = [
+        release
+        for release in parts.missing
+        if not release.near and release.package in elsewhere and not release.part.item.command
+    ]
+    unread = tuple(
+        NotRead(
+            text=release.part.item.text,
+            why="the package index has no local versions, and only another file names an index",
+        )
+        for release in there
+    )
+    left = tuple(release for release in parts.missing if release not in there)
+    return parts.replace(missing=left, unknown=(*parts.unknown, *unread)) if there else parts
 
 
 def _environment(
@@ -180,13 +208,17 @@ class _Environment:
     def missing_releases(self) -> Iterator[ManifestRefusal]:
         """Releases that the index does not have."""
         for missing in self.missing:
-            finding = NoSuchRelease(
-                **self.finding_fields((missing.part,)),
-                severity="error",
-                package=missing.package,
-                release=missing.release,
-                near=missing.near,
-                read=missing.read,
+            fields = {**self.finding_fields((missing.part,)), "severity": "error"}
+            finding: ManifestFinding = (
+                NoSuchRelease(
+                    **fields,
+                    package=missing.package,
+                    release=missing.release,
+                    near=missing.near,
+                    read=missing.read,
+                )
+                if missing.near
+                else NoLocalVersion(**fields, release=missing.release, options=missing.options)
             )
             request = self.request((), self.targets[0], _WHEEL, "none")
             yield ManifestRefusal(finding=finding, parts=(missing.part,), request=request)

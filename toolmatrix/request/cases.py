@@ -401,9 +401,13 @@ class _CaseReader:
     def missing(self) -> Iterator[CaseLine]:
         """Lines about releases that the index does not have."""
         for release in (release for requested in self.requested for release in requested.missing):
+            part = release.part
+            if not release.near:
+                # The answer names the index of each build.
+                yield CaseLine(part=part, asks=self.labelled(part.asks), free=self.free(part))
+                continue
             near = " and ".join(release.near)
             refusal = f"the package index has no {release.package} {release.release}, but {near}"
-            part = release.part
             yield CaseLine(part=part, asks=self.free(part), free=self.free(part), refusal=refusal)
 
     def beyond(self) -> Iterator[CaseLine]:

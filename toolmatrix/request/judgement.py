@@ -18,6 +18,8 @@ ARCH, DEVICE = "arch", "device"
 RUNTIME = (DEVICE, "driver")
 """What a container has from the machine that it runs on."""
 _PIN = re.compile(r"==(\d+(?:\.\d+)*)")
+# A release with a local version, which only an index of its maker has.
+_LOCAL_PIN = re.compile(r"==\s*(\d[\w.]*\+[\w.]+)")
 # What sources of a list of files say.
 _RELEASE_RANGE = re.compile(r"package ([\w.-]+), (?:final )?releases (\S+) to ([^\s,;]+)")
 _ALL = ": file list"
@@ -42,13 +44,17 @@ class RequestedPart(Value):
 
 
 class MissingRelease(Value):
-    """A release that was not in the list of its package when that was `read`; `near` are its neighbours."""
+    """A release that was not in the list of its package when that was `read`; `near` are its neighbours.
+
+    A local version is in no list of the package index, and has none; `options` lead pip to an index that has it.
+    """
 
     part: RequestedPart
     package: str
     release: str
-    near: tuple[str, ...]
-    read: str
+    near: tuple[str, ...] = ()
+    read: str = ""
+    options: tuple[str, ...] = ()
 
 
 class RequestedParts(Value):
@@ -90,8 +96,18 @@ def older(index: Index, component: str, *selectors: str) -> bool:
     return bool(left)
 
 
+def local_version(item: Item) -> str:
+    """The release that a package is pinned to, if it is a local version and only the package index is asked."""
+    match = _LOCAL_PIN.fullmatch(item.specifier.strip())
+    elsewhere = item.kind != PIP or item.bounds or item.indexes or item.alone or item.installed
+    return match[1] if match and not elsewhere else ""
+
+
 def missing(index: Index, part: RequestedPart, package: str) -> MissingRelease | None:
     """The release that a part pins, if a list of all files of its package lacks it, and has older and newer ones."""
+    if release := local_version(part.item):
+        options = _options(index, part)
+        return MissingRelease(part=part, package=package, release=release, options=options)
     pinned = _PIN.fullmatch(part.asks[0].selector)
     item = part.item
     # What is installed without a release was built somewhere.
@@ -117,6 +133,19 @@ def missing(index: Index, part: RequestedPart, package: str) -> MissingRelease |
                 part=part, package=package, release=pinned[1], near=near, read=source.read
             )
     return None
+
+
+def _options(index: Index, part: RequestedPart) -> tuple[str, ...]:
+    """The options with which pip finds a local version, empty where no channel is known to have it."""
+    line = part.item.specifier.partition("+")[2].strip()
+    for ask in part.asks[1:]:
+        scale = index.scale(ask.component)
+        for build in scale.named(scale.select(ask.selector)):
+            channel = index.channel(build.partition("@")[2].partition("/")[0])
+            if not channel.default and channel.install:
+                words = (word.replace("{line}", line) for word in channel.install)
+                return tuple("--extra-index-url" if w == "--index-url" else w for w in words)
+    return ()
 
 
 def requirements_of(index: Index, part: RequestedPart) -> set[str]:
@@ -222,11 +251,15 @@ class JudgedEnvironment(Value):
 
 
 class JudgedManifest(Value):
-    """A file with its environments, and the machine that it is for; `refusals` are those of all, each once."""
+    """A file with its environments, and the machine that it is for; `refusals` are those of all, each once.
+
+    `elsewhere` are the packages for which another file of its folder names an index.
+    """
 
     manifest: ProjectManifest
     environments: tuple[JudgedEnvironment, ...]
     machine: TargetMachine
+    elsewhere: frozenset[str] = frozenset()
 
     @property
     def refusals(self) -> tuple[ManifestRefusal, ...]:

@@ -38,6 +38,7 @@ from toolmatrix.request.judgement import (
     MissingRelease,
     RequestedPart,
     RequestedParts,
+    local_version,
     missing,
     older,
     requirements_of,
@@ -293,10 +294,14 @@ class _Reader:
         if not asks:
             self.lack(item, component, package, selector, self.lacking(component, selector))
             return
+        local = bool(local_version(item))
+        if local and not self.came_from_elsewhere(component):
+            self.lack(item, component, package, selector, "", asks)
+            return
         index = self.names.index
         known, limits = indexed(index, item, variants) if variants else (not item.indexes, "")
         # A local version is of an index that nothing names.
-        if item.installed and "+" in selector:
+        if (item.installed or local) and "+" in selector:
             limits = ""
         # A package with a source distribution may be built for whatever is there.
         if limits and component in called.wheels_alone():
@@ -319,11 +324,27 @@ class _Reader:
             )
         )
 
-    def lack(self, item: Item, component: str, package: str, selector: str, why: str) -> None:
-        """Record a release that the matrix does not know, or knows not to exist."""
-        ask = Ask(component=component, selector=selector, text=item.text.text)
+    def came_from_elsewhere(self, component: str) -> bool:
+        """True if what was there before a line may be a build of an index of its own."""
+        return any(
+            part.component == component and (part.item.indexes or part.item.kind != PIP)
+            for part in self.parts
+        )
+
+    def lack(
+        self,
+        item: Item,
+        component: str,
+        package: str,
+        selector: str,
+        why: str,
+        asks: Sequence[Ask] = (),
+    ) -> None:
+        """Record a release that the matrix does not know, or knows not to exist where the file looks for it."""
+        text = item.text.text
+        named = tuple(asks) or (Ask(component=component, selector=selector, text=text),)
         part = RequestedPart(
-            component=component, asks=(ask,), text=ask.text, item=item, version=item.version
+            component=component, asks=named, text=text, item=item, version=item.version
         )
         self.unread.add(component)
         release = missing(self.names.index, part, package)
