@@ -422,10 +422,7 @@ class _Environment:
                     resolution = resolve(self.index, request)
                     first = None if isinstance(resolution, Resolution) else resolution
             # Without a named machine the likeliest counts, as for markers, unless there is nothing for it.
-            lines = [line for core in first.cores for line in core.lines] if first else []
-            if first and not any(
-                line.ground and line.ground.component == "machine" for line in lines
-            ):
+            if first and not all(map(_is_about_machine, first.cores)):
                 break
         # Releases before those that are known may do.
         return None if first and first.outside else first
@@ -712,6 +709,10 @@ class _Environment:
             if cite.touches(fact.touching)
         ]
         return JudgedPair(part, other, FINE, best, tuple(dict.fromkeys(cites))[:4])
+
+
+def _is_about_machine(core: Core) -> bool:
+    return any(line.ground and line.ground.component == "machine" for line in core.lines)
 
 
 def _key(part: RequestedPart) -> tuple[str, int]:
