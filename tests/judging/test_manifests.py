@@ -456,6 +456,15 @@ ON_MACHINES: list[tuple[str, str, dict[str, Any], str, list[str], str]] = [
         ["TM106 + RTX 5090 + arch 90-real"],
         "",
     ),
+    # A line that the index never had, as far as is known, has no builds.
+    (
+        "install.sh",
+        f"pip install torch==2.10.0 torchvision {CUDA.format('cu131')}\n",
+        {},
+        "unknown",
+        [],
+        "",
+    ),
     # What others compiled for archs that are not known is neither right nor wrong.
     (
         "Dockerfile",

@@ -45,6 +45,7 @@ from toolmatrix.request.judgement import (
     RequestedPart,
     RequestedParts,
     builds,
+    is_file,
     older,
     wheel_accelerators,
 )
@@ -487,7 +488,10 @@ class _Environment:
             # Of what comes by conda or in an image no wheel of the index speaks.
             if of in others:
                 return None, ()
-            if of not in called.wheels_alone() and not self.installs_wheel(of, involved):
+            is_wheel = of in called.wheels_alone() or any(
+                part.component == of and is_file(part.item) for part in involved
+            )
+            if not is_wheel and not self.installs_wheel(of, involved):
                 kind = BuiltBySource
         # What is installed was compiled already, and may require a release that the matrix lacks.
         alone = kind is BuiltBySource or len(involved) == 1

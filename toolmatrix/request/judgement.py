@@ -20,6 +20,7 @@ RUNTIME = (DEVICE, "driver")
 _PIN = re.compile(r"==(\d+(?:\.\d+)*)")
 # A release with a local version, which only an index of its maker has.
 _LOCAL_PIN = re.compile(r"==\s*(\d[\w.]*\+[\w.]+)")
+_FILE = re.compile(r"\.whl(?:$|[#?])")
 # What sources of a list of files say.
 _RELEASE_RANGE = re.compile(r"package ([\w.-]+), (?:final )?releases (\S+) to ([^\s,;]+)")
 _ALL = ": file list"
@@ -94,6 +95,11 @@ def older(index: Index, component: str, *selectors: str) -> bool:
     for selector in selectors:
         left &= below.select(selector)
     return bool(left)
+
+
+def is_file(item: Item) -> bool:
+    """True for a package at the address of one wheel."""
+    return any(_FILE.search(address) for address in item.indexes)
 
 
 def local_version(item: Item) -> str:

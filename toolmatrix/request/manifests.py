@@ -38,6 +38,7 @@ from toolmatrix.request.judgement import (
     MissingRelease,
     RequestedPart,
     RequestedParts,
+    is_file,
     local_version,
     missing,
     older,
@@ -299,7 +300,16 @@ class _Reader:
             self.lack(item, component, package, selector, "", asks)
             return
         index = self.names.index
+        if variants and (address := _without_builds(index, item, variants)):
+            self.lack(
+                item, component, package, selector, f"the matrix knows no builds at {address}"
+            )
+            return
         known, limits = indexed(index, item, variants) if variants else (not item.indexes, "")
+        # The address of a wheel leads to that build alone, which its local version names.
+        if variants and len(asks) > 1 and is_file(item):
+            known, limits = True, ""
+            text = text.rpartition("/")[2]
         # A local version is of an index that nothing names.
         if (item.installed or local) and "+" in selector:
             limits = ""
@@ -539,6 +549,21 @@ def indexed(index: Index, item: Item, variants: str) -> tuple[bool, str]:
             return False, ""
         selectors += lines
     return True, " ".join(selectors)
+
+
+def _without_builds(index: Index, item: Item, variants: str) -> str:
+    """The only index of an item, if it would be a line of a channel that has builds, and none of that line."""
+    if not item.alone or len(item.indexes) != 1:
+        return ""
+    (address,) = item.indexes
+    scale = index.scale(variants)
+    lines = {
+        name: line
+        for name in index.channels()
+        if (line := builds_at(index.channel(name).install, name, address)).startswith("*+")
+        and scale.select(f"*@{name}/*")
+    }
+    return address if lines and not any(map(scale.select, lines.values())) else ""
 
 
 def _installation(item: Item) -> tuple[str, str, str]:
