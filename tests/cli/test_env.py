@@ -297,6 +297,15 @@ def test_nothing_to_solve(files: dict[str, str], error: type[Exception], tmp_pat
         toolmatrix.env(write(tmp_path, files))
 
 
+def test_a_folder_without_files_that_count_names_those_that_do(tmp_path: Path) -> None:
+    workflow = "jobs:\n  a:\n    steps:\n      - run: pip install torch==2.8.0\n"
+    write(tmp_path, {".github/workflows/a.yml": workflow})
+    with pytest.raises(NothingMatched) as caught:
+        toolmatrix.env(tmp_path)
+    assert "requirements.txt" in caught.value.expected
+    assert "pipeline" not in caught.value.expected
+
+
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ManifestError):
         toolmatrix.env(tmp_path / "requirements.txt")

@@ -280,9 +280,9 @@ def _in_commands(
             and part.version.span
             and (part.version.source, part.version.span[0]) in places
         }
-        taken = {part.component: part for part in parts.parts if part.item.kind == PIP}
+        last_named = {part.component: part for part in parts.parts if part.item.kind == PIP}
         for part in parts.written if commands - {""} else ():
-            last = taken.get(part.component)
+            last = last_named.get(part.component)
             if part.item.command not in commands or last in (None, part):
                 continue
             scale = index.scale(part.component)

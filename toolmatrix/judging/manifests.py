@@ -28,7 +28,7 @@ from toolmatrix.judging.effects import after_installs
 from toolmatrix.judging.installs import FOLLOWED, Installation
 from toolmatrix.judging.toolkits import loads_toolkit, needs_toolkit, without_loaded_toolkit
 from toolmatrix.manifests import names as called
-from toolmatrix.manifests.model import CONDA, IMAGE, PIP, NotRead, ProjectManifest
+from toolmatrix.manifests.model import CONDA, IMAGE, PIP, ProjectManifest
 from toolmatrix.request import manifests as reading
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.judgement import (
@@ -45,9 +45,11 @@ from toolmatrix.request.judgement import (
     RequestedPart,
     RequestedParts,
     builds,
+    by_command,
     is_file,
     older,
     wheel_accelerators,
+    with_indexes,
 )
 from toolmatrix.request.machine import ANY_MACHINE, TargetMachine, device_accelerator
 from toolmatrix.request.read import context, option
@@ -83,7 +85,7 @@ def judge(
     known: dict[tuple[str, ...], JudgedEnvironment] = {}
     environments = []
     for environment in manifest.environments:
-        parts = _with_indexes(reading.requested_parts(index, environment, machine.items), elsewhere)
+        parts = with_indexes(reading.requested_parts(index, environment, machine.items), elsewhere)
         # Many an extra of a project adds nothing that facts are about.
         lacking = (release.part for release in parts.missing)
         key = tuple(f"{part.text} {part.item.where}" for part in (*parts.parts, *lacking))
@@ -98,24 +100,6 @@ def judge(
         machine=machine,
         elsewhere=elsewhere,
     )
-
-
-def _with_indexes(parts: RequestedParts, elsewhere: frozenset[str]) -> RequestedParts:
-    """The parts of an environment, of which an index that another file names may have the missing local versions."""
-    there = [
-        release
-        for release in parts.missing
-        if not release.near and release.package in elsewhere and not release.part.item.command
-    ]
-    unread = tuple(
-        NotRead(
-            text=release.part.item.text,
-            why="the package index has no local versions, and only another file names an index",
-        )
-        for release in there
-    )
-    left = tuple(release for release in parts.missing if release not in there)
-    return parts.replace(missing=left, unknown=(*parts.unknown, *unread)) if there else parts
 
 
 def _environment(
@@ -209,18 +193,12 @@ class _Environment:
     def missing_releases(self) -> Iterator[ManifestRefusal]:
         """Releases that the index does not have."""
         for missing in self.missing:
-            fields = {**self.finding_fields((missing.part,)), "severity": "error"}
-            finding: ManifestFinding = (
-                NoSuchRelease(
-                    **fields,
-                    package=missing.package,
-                    release=missing.release,
-                    near=missing.near,
-                    read=missing.read,
-                )
-                if missing.near
-                else NoLocalVersion(**fields, release=missing.release, options=missing.options)
-            )
+            fields = self.finding_fields((missing.part,))
+            fields |= {"severity": "error", "release": missing.release}
+            finding: ManifestFinding = NoLocalVersion(**fields, options=missing.options)
+            if missing.near:
+                fields |= {"package": missing.package, "near": missing.near, "read": missing.read}
+                finding = NoSuchRelease(**fields)
             request = self.request((), self.targets[0], _WHEEL, "none")
             yield ManifestRefusal(finding=finding, parts=(missing.part,), request=request)
 
@@ -315,14 +293,10 @@ class _Environment:
 
     def replaced_commands(self) -> Iterator[tuple[RequestedPart, ...]]:
         """What a command installs together, of each command of which a later one replaces something."""
-        by_command: dict[str, list[RequestedPart]] = {}
-        for part in self.written:
-            if part.item.kind == PIP and part.item.command and self.is_package(part):
-                by_command.setdefault(part.item.command, []).append(part)
         left = {*map(_key, self.parts)}
-        for parts in by_command.values():
+        for parts in by_command(filter(self.is_package, self.written)):
             if len(parts) > 1 and not {*map(_key, parts)} <= left:
-                yield tuple(parts)
+                yield parts
 
     def install_methods(self, question: Question, target: str) -> Iterator[tuple[str, str]]:
         """Whether wheels or not, and on what: pip takes a build for CUDA wherever the index has that alone."""
@@ -423,7 +397,11 @@ class _Environment:
                     resolution = resolve(self.index, request)
                     first = None if isinstance(resolution, Resolution) else resolution
             # Without a named machine the likeliest counts, as for markers, unless there is nothing for it.
-            if first and not all(map(_is_about_machine, first.cores)):
+            cores = first.cores if first else ()
+            if not all(
+                any(line.ground and line.ground.component == "machine" for line in core.lines)
+                for core in cores
+            ):
                 break
         # Releases before those that are known may do.
         return None if first and first.outside else first
@@ -713,10 +691,6 @@ class _Environment:
             if cite.touches(fact.touching)
         ]
         return JudgedPair(part, other, FINE, best, tuple(dict.fromkeys(cites))[:4])
-
-
-def _is_about_machine(core: Core) -> bool:
-    return any(line.ground and line.ground.component == "machine" for line in core.lines)
 
 
 def _key(part: RequestedPart) -> tuple[str, int]:

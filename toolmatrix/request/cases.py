@@ -58,6 +58,10 @@ _KINDS = tuple(
         r"(?:readme|install)\.(?:md|markdown)",
     )
 )
+_NAMED = (
+    "a pyproject.toml, setup.py, setup.cfg, Pipfile, pixi.toml, requirements.txt, environment.yml, cog.yaml,"
+    " Dockerfile, install.sh or README.md with packages"
+)
 _ALL_COUNT = 5
 # Folders whose files are as near as those beside them.
 _SIDE = re.compile(r"(?:requirements?|docker|conda|envs?|environments?|\.devcontainer)/")
@@ -209,7 +213,7 @@ class _CaseReader:
                 raise self.errors[0]
             raise NothingMatched(
                 f"no file in {self.path} asks for packages",
-                expected=read.KINDS,
+                expected=_NAMED,
                 found=f"`{self.path}`",
                 help="name the file: `toolmatrix env FILE`",
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from toolmatrix.codes.manifests import ManifestFinding
@@ -97,6 +98,15 @@ def older(index: Index, component: str, *selectors: str) -> bool:
     return bool(left)
 
 
+def by_command(parts: Iterable[RequestedPart]) -> Iterator[tuple[RequestedPart, ...]]:
+    """The packages that each command installs."""
+    commands: dict[str, list[RequestedPart]] = {}
+    for part in parts:
+        if part.item.kind == PIP and part.item.command:
+            commands.setdefault(part.item.command, []).append(part)
+    yield from map(tuple, commands.values())
+
+
 def is_file(item: Item) -> bool:
     """True for a package at the address of one wheel."""
     return any(_FILE.search(address) for address in item.indexes)
@@ -152,6 +162,24 @@ def _options(index: Index, part: RequestedPart) -> tuple[str, ...]:
                 words = (word.replace("{line}", line) for word in channel.install)
                 return tuple("--extra-index-url" if w == "--index-url" else w for w in words)
     return ()
+
+
+def with_indexes(parts: RequestedParts, elsewhere: frozenset[str]) -> RequestedParts:
+    """The parts of an environment, of which an index that another file names may have the missing local versions."""
+    there = [
+        release
+        for release in parts.missing
+        if not release.near and release.package in elsewhere and not release.part.item.command
+    ]
+    unread = tuple(
+        NotRead(
+            text=release.part.item.text,
+            why="the package index has no local versions, and only another file names an index",
+        )
+        for release in there
+    )
+    left = tuple(release for release in parts.missing if release not in there)
+    return parts.replace(missing=left, unknown=(*parts.unknown, *unread)) if there else parts
 
 
 def requirements_of(index: Index, part: RequestedPart) -> set[str]:
