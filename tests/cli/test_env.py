@@ -139,6 +139,12 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str], int]] = {
         {"torch": "2.7.0", "cuda": "12.8.0"},
         0,
     ),
+    "a local version without its index": (
+        {"requirements.txt": "torch==1.7.1+cu110\ntorchvision==0.8.2+cu110\n"},
+        {},
+        {"torch": "1.7.1", "cuda": "11.0.3"},
+        0,
+    ),
     "an index for another accelerator": (
         {"requirements.txt": "--index-url https://download.pytorch.org/whl/cu126\ntorch==2.7.1\n"},
         {"target": "amd"},
@@ -172,6 +178,18 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str], int]] = {
         {"device": DEVICE},
         {"cuda": "13.0.0"},
         4,
+    ),
+    "a Python that is newer than all pins": (
+        {"requirements.txt": "tensorflow==2.14.0\nscikit-learn==1.3.1\nxgboost==2.0.0\n"},
+        {"with_": "python==3.12"},
+        {"tensorflow": "2.16.1", "python": "3.12", "xgboost": "2.0.0"},
+        4,
+    ),
+    "a bound on Python that is newer than all pins": (
+        {"pyproject.toml": PROJECT.replace("3.9", "3.13").format('"jax==0.4.25", "numpy"')},
+        {},
+        {"python": "3.13"},
+        0,
     ),
     "no wheel for the device": (
         {"requirements.txt": "tensorflow==2.10.0\n"},
@@ -277,6 +295,15 @@ def test_odd_lines_have_an_answer(line: str, tmp_path: Path) -> None:
 def test_nothing_to_solve(files: dict[str, str], error: type[Exception], tmp_path: Path) -> None:
     with pytest.raises(error):
         toolmatrix.env(write(tmp_path, files))
+
+
+def test_a_folder_without_files_that_count_names_those_that_do(tmp_path: Path) -> None:
+    workflow = "jobs:\n  a:\n    steps:\n      - run: pip install torch==2.8.0\n"
+    write(tmp_path, {".github/workflows/a.yml": workflow})
+    with pytest.raises(NothingMatched) as caught:
+        toolmatrix.env(tmp_path)
+    assert "requirements.txt" in caught.value.expected
+    assert "pipeline" not in caught.value.expected
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

@@ -317,3 +317,15 @@ def test_an_environment_is_judged_for_a_device(real: Cli, here: Path) -> None:
     environment(here / "env", torch="2.6.0+cu124")
     codes = [real("judge", "venv:env", "--device", name).code for name in ("A100", "RTX 5090")]
     assert codes == [0, 1]
+
+
+def test_an_index_of_a_readme_may_have_what_requirements_want(real: Cli, here: Path) -> None:
+    wanted = "torch==1.9.1+cu111\nnumpy<1.24\n"
+    (here / "requirements.txt").write_text(wanted)
+    alone = real("judge", ".", "--json", code=1).json()
+    assert [entry["code"] for file in alone["files"] for entry in file["findings"]] == ["TM108"]
+    assert alone["files"][0]["edit"]["patch"].count("+-f https://") == 1
+    link = "-f https://download.pytorch.org/whl/torch_stable.html"
+    (here / "README.md").write_text(f"```sh\npip install torch==1.9.1+cu111 {link}\n```\n")
+    both = real("judge", ".", "--json").json()
+    assert [entry["code"] for file in both["files"] for entry in file["findings"]] == []

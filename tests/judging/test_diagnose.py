@@ -117,6 +117,26 @@ def test_an_older_interface_names_the_numpy_that_has_it(index: Index) -> None:
     assert cause.facts == ("numpy-abi/1.23.0",)
 
 
+def test_no_gpu_follows_from_a_driver_that_is_too_old(index: Index) -> None:
+    text = (
+        "RuntimeError: No CUDA GPUs are available\n"
+        "UserWarning: CUDA initialization: The NVIDIA driver on your system is too old (found version 11040).\n"
+    )
+    assert [cause.signature for cause in told(index, text).causes] == [
+        "driver-too-old",
+        "driver-not-there",
+    ]
+
+
+def test_a_local_version_that_an_index_lacks_is_no_matter_of_python(index: Index) -> None:
+    text = (
+        "ERROR: Could not find a version that satisfies the requirement torch==1.9.0+cu102 "
+        "(from versions: 1.8.1, {}1.9.1)\n"
+    )
+    assert pairs(told(index, text.format("1.9.0, "))) == ["torch 1.9.0+cu102 and the index"]
+    assert pairs(told(index, text.format(""))) == ["torch 1.9.0+cu102 and python"]
+
+
 def test_causes_stand_before_what_follows(index: Index) -> None:
     text = (
         "make[1]: *** [sub] Error 1\n"

@@ -323,6 +323,27 @@ ON_MACHINES: list[tuple[str, str, dict[str, Any], str, list[str], str]] = [
         ["TM106 + RTX 5090 + torch==2.1.0+cu121"],
         "--extra-index-url https://download.pytorch.org/whl/cu128\ntorch==2.7.0+cu128",
     ),
+    # A command stays one that pip takes, though a later one replaces most of it.
+    (
+        "install.sh",
+        container(
+            "pip install torch==2.6.0 torchvision==0.21.0 torchaudio==2.6.0",
+            f"pip install --no-deps torch==2.8.0 torchaudio==2.8.0 {CUDA.format('cu128')}",
+        ),
+        RTX_5090,
+        "no",
+        ["TM106 + RTX 5090 + torchvision==0.21.0", "TM106 + torch==2.8.0 + torchvision==0.21.0"],
+        "pip install torch==2.8.0 torchvision==0.23.0 torchaudio==2.8.0",
+    ),
+    # An older release takes a pin of what is then too new.
+    (
+        "Dockerfile",
+        container("FROM python:3.11", "RUN pip install numpy 'torch>=2.0'"),
+        {"device": ("T4",), "with_": ("driver==470.82.01",)},
+        "no",
+        ["TM106 + driver==470.82.01 + torch>=2.0"],
+        "RUN pip install numpy==1.26.4 'torch==2.0.1'",
+    ),
     # A package that is left open is the newest on its index.
     (
         "requirements.txt",
@@ -448,6 +469,15 @@ ON_MACHINES: list[tuple[str, str, dict[str, Any], str, list[str], str]] = [
         RTX_5090,
         "no",
         ["TM106 + RTX 5090 + arch 90-real"],
+        "",
+    ),
+    # A line that the index never had, as far as is known, has no builds.
+    (
+        "install.sh",
+        f"pip install torch==2.10.0 torchvision {CUDA.format('cu131')}\n",
+        {},
+        "unknown",
+        [],
         "",
     ),
     # What others compiled for archs that are not known is neither right nor wrong.

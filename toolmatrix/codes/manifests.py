@@ -80,6 +80,27 @@ class NoSuchRelease(ManifestFinding):
         )
 
 
+class NoLocalVersion(ManifestFinding):
+    """A release with a local version, which a file looks for on the package index; `options` lead to one with it."""
+
+    code: str = "TM108"
+    release: str
+    options: tuple[str, ...]
+
+    def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
+        return f"{self.named} is not on the package index"
+
+    @property
+    def reason(self) -> str:
+        """What the index never has."""
+        local = self.release.partition("+")[2]
+        return f"the package index takes no local versions such as +{local}, and the file names no other index"
+
+    def help(self) -> str:
+        """What names the index that has it."""
+        return f"add {' '.join(self.options)}" if self.options else "name the index that has it"
+
+
 class Replaced(ManifestFinding):
     """A package that a later command replaces, and what it leaves behind; `pins` prevent it, `kept` is the old one.
 

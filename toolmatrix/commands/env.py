@@ -349,8 +349,11 @@ def _alternatives(
     day = max(filter(None, map(partial(_released, context.index), case.lines)), default="")
     if outcome.known or not day or words.at:
         return
-    then = _answer(context, words.replace(at=day), case)
-    yield then
+    # A bound or a machine may be of a later day than all pins.
+    begins = partial(_first_released, context.index)
+    day = max((day, *(begins(ask) for line in case.lines for ask in line.asks)))
+    later = max((day, *map(begins, read(context.index, words).asks)))
+    yield _answer(context, words.replace(at=later), case)
     # On a machine that they were not written for they keep what they had.
     if not (words.device or words.with_):
         return
@@ -367,6 +370,13 @@ def _released(index: Index, line: CaseLine) -> str:
     if own.option or not own.selector.startswith("==") or not releases:
         return ""
     return facts.dates[releases.bit_length() - 2]
+
+
+def _first_released(index: Index, ask: Ask) -> str:
+    """The day of the first release that a word of the request allows, "" if that is unknown."""
+    mask = index.scale(ask.component).select(ask.selector)
+    days = enumerate(index.component(ask.component).dates)
+    return min((day for position, day in days if mask >> position + 1 & 1), default="")
 
 
 def _rank(solved: CaseAnswer) -> tuple[bool, int, bool, int, bool]:

@@ -17,8 +17,8 @@ from toolmatrix.factbase.index import Index
 from toolmatrix.inspection import subjects
 from toolmatrix.judging import edits
 from toolmatrix.judging import manifests as judging
-from toolmatrix.manifests import files, read
-from toolmatrix.manifests.model import NotRead
+from toolmatrix.manifests import files, read, requirements
+from toolmatrix.manifests.model import NotRead, ProjectManifest
 from toolmatrix.report import claims, findings, terminal
 from toolmatrix.report.annotations import Annotation, commands, sarif
 from toolmatrix.report.answer import head
@@ -81,9 +81,17 @@ def judge(
     options = {"device": device, "with_": with_, "distro": distro, "target": target}
     machine = target_machine(index, on_host(index, fields((), options), ("python", "glibc")))
     with caller().progress("judging", "files") as progress:
-        for done, (path, folder) in enumerate(manifests):
+        read_files = [_read_file(path, folder) for path, folder in manifests]
+        for done, (path, manifest) in enumerate(read_files):
             progress.at(done, len(manifests))
-            verdicts.append(_judge_file(index, path, folder, machine, edit=edit))
+            if isinstance(manifest, ManifestError):
+                verdicts.append(JudgedFile(path=path, error=manifest))
+                continue
+            others = (other for _, other in read_files if other is not manifest)
+            result = judging.judge(index, manifest, machine, elsewhere=_with_indexes(others))
+            # Slow: each edit that is tried is judged as a file.
+            mended = edits.smallest(index, result) if edit else None
+            verdicts.append(JudgedFile(path=path, judged=result, edit=mended))
     # Most workflows, scripts and READMEs below a folder install nothing.
     asking = [file for file in verdicts if file.asks]
     report = ManifestReport(index, asking or verdicts, machine)
@@ -115,27 +123,32 @@ def _files(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield from ((file, path) for file in below)
 
 
-def _judge_file(
-    index: Index, path: str, folder: str, machine: TargetMachine, *, edit: bool
-) -> JudgedFile:
+def _read_file(path: str, folder: str) -> tuple[str, ProjectManifest | ManifestError]:
+    """A file with its name; of a folder, the error of one that cannot be read."""
     try:
         if subjects.is_named(path, subjects.SCHEMES):
-            manifest = manifest_of(subjects.observe(path, directory=caller().path("")))
-        elif path == "-":
+            return path, manifest_of(subjects.observe(path, directory=caller().path("")))
+        if path == "-":
             text = files.decode(caller().piped("a file", files.LARGEST + 1), read.STDIN)
-            path = read.STDIN
-            manifest = read.manifest(text)
-        else:
-            manifest = read.manifest(files.read_file(path, folder or files.root_of(path)))
+            return read.STDIN, read.manifest(text)
+        return path, read.manifest(files.read_file(path, folder or files.root_of(path)))
     except ManifestError as error:
         # Go on with the other files of a folder: it may contain templates.
         if not folder:
             raise
-        return JudgedFile(path=path, error=error)
-    result = judging.judge(index, manifest, machine)
-    # Slow: each edit that is tried is judged as a file.
-    mended = edits.smallest(index, result) if edit else None
-    return JudgedFile(path=path, judged=result, edit=mended)
+        return path, error
+
+
+def _with_indexes(manifests: Iterable[ProjectManifest | ManifestError]) -> frozenset[str]:
+    """The packages for which files name an index."""
+    return frozenset(
+        requirements.plain(item.name)
+        for manifest in manifests
+        if not isinstance(manifest, ManifestError)
+        for environment in manifest.environments
+        for item in environment.items
+        if item.indexes
+    )
 
 
 SCHEMA = "toolmatrix.judged/1"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from toolmatrix.codes.manifests import NoSuchRelease, Replaced
+from toolmatrix.codes.manifests import NewestUnfit, NoLocalVersion, NoSuchRelease, Replaced
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import ClaimRecord
 from toolmatrix.judging.manifests import judge, judge_pairs
@@ -114,9 +114,9 @@ class _Search:
         for replacements in candidates(self.index, judgement, left[0]):
             if self.tried >= _TRIED:
                 break
-            self.tried += 1
-            reread = _reread(judgement, replacements)
-            changed = judge(self.index, reread, judgement.machine, paired=False)
+            changed = self.changed(judgement, replacements)
+            if pins := [*_new_pins(judgement, changed, replacements)]:
+                changed = self.changed(judgement, (*replacements, *pins))
             still = _hard_refusals(changed)
             if _count_unknown(changed) > _count_unknown(judgement) or len(still) >= len(left):
                 continue
@@ -126,6 +126,42 @@ class _Search:
             if joined:
                 break
         return best
+
+    def changed(
+        self, judgement: JudgedManifest, replacements: Sequence[Replacement]
+    ) -> JudgedManifest:
+        """The file with some changes, read and judged again."""
+        self.tried += 1
+        reread = _reread(judgement, replacements)
+        return judge(
+            self.index,
+            reread,
+            judgement.machine,
+            paired=False,
+            elsewhere=judgement.elsewhere,
+        )
+
+
+def _new_pins(
+    before: JudgedManifest, after: JudgedManifest, replacements: Sequence[Replacement]
+) -> Iterator[Replacement]:
+    """What a changed file leaves open and its newest release does not fit, pinned in the place where it was before."""
+    known = {part.text for refusal in before.refusals for part in refusal.parts[:1]}
+    places = {change.start for change in replacements}
+    open_lines = {
+        part.text: part
+        for environment in before.environments
+        for part in environment.parts
+        if part.item.kind == PIP and not part.item.specifier.startswith("==")
+    }
+    for refusal in after.refusals:
+        finding, part = refusal.finding, open_lines.get(refusal.parts[0].text)
+        for pin in finding.pins if isinstance(finding, NewestUnfit) and part else ():
+            component, _, release = pin.partition("==")
+            if part and component == part.component and part.text not in known:
+                pinned = _replace(part, release) if part.version else _behind(part, release)
+                if pinned and pinned.start not in places:
+                    yield pinned
 
 
 def _hard_refusals(judgement: JudgedManifest) -> list[ManifestRefusal]:
@@ -223,9 +259,37 @@ def candidates(
     strategies = _by_pins, _by_repairs, _by_facts, _by_lines, _by_releases, _by_images
     for strategy in strategies:
         for replacements in strategy(index, refusal):
-            if replacements and replacements not in yielded:
-                yielded.add(replacements)
-                yield replacements
+            together = *replacements, *_in_commands(index, judgement, replacements)
+            for changes in dict.fromkeys((replacements, together)):
+                if changes and changes not in yielded:
+                    yielded.add(changes)
+                    yield changes
+
+
+def _in_commands(
+    index: Index, judgement: JudgedManifest, replacements: Sequence[Replacement]
+) -> Iterator[Replacement]:
+    """What else the commands of some changes name and later ones replace, in the releases of those."""
+    places = {(change.source, change.start) for change in replacements}
+    for environment in judgement.manifest.environments:
+        parts = reading.requested_parts(index, environment, judgement.machine.items)
+        commands = {
+            part.item.command
+            for part in parts.parts
+            if part.version
+            and part.version.span
+            and (part.version.source, part.version.span[0]) in places
+        }
+        last_named = {part.component: part for part in parts.parts if part.item.kind == PIP}
+        for part in parts.written if commands - {""} else ():
+            last = last_named.get(part.component)
+            if part.item.command not in commands or last in (None, part):
+                continue
+            scale = index.scale(part.component)
+            releases = scale.named(scale.select(last.asks[0].selector))
+            replacement = _replace(part, releases[0]) if len(releases) == 1 else None
+            if replacement and replacement.old != replacement.text:
+                yield replacement
 
 
 def _by_pins(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:  # noqa: ARG001 - as others
@@ -394,6 +458,14 @@ def _by_lines(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacem
 def _by_releases(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:  # noqa: ARG001 - as others
     """The neighbours of a release that does not exist, those of its own series first."""
     finding = refusal.finding
+    if isinstance(finding, NoLocalVersion) and finding.options:
+        source, span = refusal.parts[0].item.text.source, refusal.parts[0].item.text.span
+        options = " ".join(finding.options)
+        if refusal.parts[0].item.command:
+            if span:
+                yield (Replacement(source, span[1], span[1], f" {options}"),)
+        elif source.path.endswith((".txt", ".in")):
+            yield (Replacement(source, 0, 0, f"{options}\n"),)
     if isinstance(finding, NoSuchRelease):
         series = finding.release.rpartition(".")[0] + "."
         for release in sorted(finding.near, key=lambda version: not version.startswith(series)):

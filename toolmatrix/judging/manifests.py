@@ -16,6 +16,7 @@ from toolmatrix.codes.manifests import (
     BuiltBySource,
     ForProcessorAlone,
     ManifestFinding,
+    NoLocalVersion,
     NoSuchRelease,
     RefusedTogether,
 )
@@ -44,8 +45,11 @@ from toolmatrix.request.judgement import (
     RequestedPart,
     RequestedParts,
     builds,
+    by_command,
+    is_file,
     older,
     wheel_accelerators,
+    with_indexes,
 )
 from toolmatrix.request.machine import ANY_MACHINE, TargetMachine, device_accelerator
 from toolmatrix.request.read import context, option
@@ -72,12 +76,16 @@ def judge(
     machine: TargetMachine = ANY_MACHINE,
     *,
     paired: bool = True,
+    elsewhere: frozenset[str] = frozenset(),
 ) -> JudgedManifest:
-    """Judge all environments of a manifest on a machine; unless `paired`, pairs without a refusal are left out."""
+    """Judge all environments of a manifest on a machine; unless `paired`, pairs without a refusal are left out.
+
+    `elsewhere` are packages for which another file names an index, as a README does for a file of requirements.
+    """
     known: dict[tuple[str, ...], JudgedEnvironment] = {}
     environments = []
     for environment in manifest.environments:
-        parts = reading.requested_parts(index, environment, machine.items)
+        parts = with_indexes(reading.requested_parts(index, environment, machine.items), elsewhere)
         # Many an extra of a project adds nothing that facts are about.
         lacking = (release.part for release in parts.missing)
         key = tuple(f"{part.text} {part.item.where}" for part in (*parts.parts, *lacking))
@@ -86,7 +94,12 @@ def judge(
                 parts = parts.replace(items=())
             known[key] = _environment(index, parts, machine, paired=paired)
         environments.append(known[key].replace(name=environment.name, unknown=parts.unknown))
-    return JudgedManifest(manifest=manifest, environments=tuple(environments), machine=machine)
+    return JudgedManifest(
+        manifest=manifest,
+        environments=tuple(environments),
+        machine=machine,
+        elsewhere=elsewhere,
+    )
 
 
 def _environment(
@@ -136,6 +149,8 @@ class _Environment:
         self.parts = parts.parts
         self.machine = parts.machine
         self.missing = parts.missing
+        self.unread = {*parts.unread}
+        self.written = parts.written or parts.parts
         self.targets = reading.targets(index, parts, machine.targets)
         # What it runs on, and the accelerator of that; empty where the file alone is asked about.
         self.runtime = tuple(part for part in parts.parts if part.component in RUNTIME)
@@ -178,14 +193,12 @@ class _Environment:
     def missing_releases(self) -> Iterator[ManifestRefusal]:
         """Releases that the index does not have."""
         for missing in self.missing:
-            finding = NoSuchRelease(
-                **self.finding_fields((missing.part,)),
-                severity="error",
-                package=missing.package,
-                release=missing.release,
-                near=missing.near,
-                read=missing.read,
-            )
+            fields = self.finding_fields((missing.part,))
+            fields |= {"severity": "error", "release": missing.release}
+            finding: ManifestFinding = NoLocalVersion(**fields, options=missing.options)
+            if missing.near:
+                fields |= {"package": missing.package, "near": missing.near, "read": missing.read}
+                finding = NoSuchRelease(**fields)
             request = self.request((), self.targets[0], _WHEEL, "none")
             yield ManifestRefusal(finding=finding, parts=(missing.part,), request=request)
 
@@ -258,6 +271,8 @@ class _Environment:
             yield Question((*compiled_for, *self.runtime), (_SOURCE,), (self.accelerator,))
         # On the CPU alone, where the toolkits of two packages cannot clash.
         yield Question((*packages, *python, *system), self.froms(packages), ("none",))
+        for command in self.replaced_commands():
+            yield Question((*command, *python, *system), self.froms(command), ("none",))
         for part in computing:
             beside = [
                 other for other in computing if other is not part and self.share_facts(part, other)
@@ -275,6 +290,13 @@ class _Environment:
                 parts = tuple(self.installed.get(part.text, part) for part in parts)
                 parts, computing_on = (*parts, *self.runtime), (self.accelerator,)
             yield Question(parts, self.froms(parts), computing_on)
+
+    def replaced_commands(self) -> Iterator[tuple[RequestedPart, ...]]:
+        """What a command installs together, of each command of which a later one replaces something."""
+        left = {*map(_key, self.parts)}
+        for parts in by_command(filter(self.is_package, self.written)):
+            if len(parts) > 1 and not {*map(_key, parts)} <= left:
+                yield parts
 
     def install_methods(self, question: Question, target: str) -> Iterator[tuple[str, str]]:
         """Whether wheels or not, and on what: pip takes a build for CUDA wherever the index has that alone."""
@@ -375,9 +397,10 @@ class _Environment:
                     resolution = resolve(self.index, request)
                     first = None if isinstance(resolution, Resolution) else resolution
             # Without a named machine the likeliest counts, as for markers, unless there is nothing for it.
-            lines = [line for core in first.cores for line in core.lines] if first else []
-            if first and not any(
-                line.ground and line.ground.component == "machine" for line in lines
+            cores = first.cores if first else ()
+            if not all(
+                any(line.ground and line.ground.component == "machine" for line in core.lines)
+                for core in cores
             ):
                 break
         # Releases before those that are known may do.
@@ -443,7 +466,10 @@ class _Environment:
             # Of what comes by conda or in an image no wheel of the index speaks.
             if of in others:
                 return None, ()
-            if of not in called.wheels_alone() and not self.installs_wheel(of, involved):
+            is_wheel = of in called.wheels_alone() or any(
+                part.component == of and is_file(part.item) for part in involved
+            )
+            if not is_wheel and not self.installs_wheel(of, involved):
                 kind = BuiltBySource
         # What is installed was compiled already, and may require a release that the matrix lacks.
         alone = kind is BuiltBySource or len(involved) == 1
@@ -453,7 +479,7 @@ class _Environment:
 
     def in_order(self, parts: Iterable[RequestedPart]) -> list[RequestedPart]:
         """Parts of a question in the order of the file, so that every question reports the same."""
-        positions = {_key(part): at for at, part in enumerate(self.parts)}
+        positions = {_key(part): at for at, part in enumerate((*self.parts, *self.written))}
         return sorted(parts, key=lambda part: positions[_key(part)])
 
     def installs_wheel(self, component: str, parts: Sequence[RequestedPart]) -> bool:
@@ -500,6 +526,9 @@ class _Environment:
         tools = any(part.component in (*reading.TOOLKIT, *RUNTIME) for part in parts)
         for ground in grounds:
             about = {ground.subject, ground.component}
+            # A release that the matrix does not know may go with what the known ones do not.
+            if about & self.unread:
+                return True
             # A file may bring a Python in more ways than facts know, and a package by other ways than a wheel of the
             # index.
             if about & {"interpreter", "from"} or ("accelerator" in about and not tools):

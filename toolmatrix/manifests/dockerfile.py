@@ -202,7 +202,7 @@ class _Reader:
             elif instruction.word == "RUN":
                 self.run(instruction, stage)
             elif instruction.word == "COPY":
-                self.copy(instruction)
+                self.copy(instruction, stage)
 
     def argument(
         self, instruction: Instruction, variables: dict[str, Word], outer: dict[str, Word]
@@ -284,11 +284,12 @@ class _Reader:
         if instruction.documents and rest.text.lstrip().startswith("<<"):
             script = instruction.documents[0]
         commands = list(installers.commands(script, stage.variables))
+        stage.environment |= installers.configured(commands)
         stage.items += installers.installed(
             commands, self.files, self.unread, self.copied, stage.variables
         )
 
-    def copy(self, instruction: Instruction) -> None:
+    def copy(self, instruction: Instruction, stage: _Stage) -> None:
         words = [word for word in instruction.rest.text.split() if not word.startswith("--")]
         # What comes out of another image is no file of the context.
         if "--from" in instruction.rest.text or len(words) < 2 or words[0].startswith(("[", "<<")):
@@ -296,6 +297,8 @@ class _Reader:
         target = words[-1]
         for name in words[:-1]:
             base = name.rstrip("/").rpartition("/")[2]
+            if base == "pip.conf" or target.endswith("/pip.conf"):
+                stage.environment["PIP_CONFIG_FILE"] = installers.Word(text=instruction.rest)
             is_folder = target.endswith(("/", ".")) or len(words) > 2
             self.copied[base if is_folder else target.rpartition("/")[2]] = name
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import dropwhile
 
 from toolmatrix.manifests import names, requirements
@@ -352,6 +352,12 @@ _INDEXES = (
     ("PIP_EXTRA_INDEX_URL", "--extra-index-url"),
     ("UV_INDEX_URL", "--index-url"),
     ("UV_EXTRA_INDEX_URL", "--extra-index-url"),
+    ("PIP_FIND_LINKS", "--find-links"),
+    ("UV_FIND_LINKS", "--find-links"),
+    ("UV_INDEX", "--extra-index-url"),
+    ("UV_DEFAULT_INDEX", "--index-url"),
+    # Settings in a file, which is not read.
+    ("PIP_CONFIG_FILE", "--extra-index-url"),
 )
 _CONDAS = frozenset(("conda", "mamba", "micromamba"))
 _CONDA_VALUED = frozenset(
@@ -609,6 +615,19 @@ def installed(
     """
     session = _Session(files, unread, copied or {}, variables or {})
     return [item for command in commands for item in session.items(command)]
+
+
+def configured(commands: Iterable[ShellCommand]) -> dict[str, Word]:
+    """What commands write into the settings of pip (`pip config set`), as the variables that say the same."""
+    variables: dict[str, Word] = {}
+    for command in commands:
+        words = list(dropwhile(lambda word: word.plain in _BEFORE, command.words))
+        _, rest = _pip(posixpath.basename(words[0].plain), words) if words else ("", ())
+        rest = [word for word in rest if not word.plain.startswith("-")]
+        if [word.plain for word in rest[:2]] == ["config", "set"] and len(rest) == 4:
+            key = rest[2].plain.rpartition(".")[2]
+            variables["PIP_" + key.upper().replace("-", "_")] = rest[3]
+    return variables
 
 
 def variable(name: str, value: Word, unread: list[NotRead]) -> Iterator[Item]:

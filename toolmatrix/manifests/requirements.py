@@ -293,12 +293,14 @@ def _wheel(text: Traced, name: Traced) -> Item | NotRead:
     from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
     try:
-        package, version, _, tags = parse_wheel_filename(unquote(name.text))
+        package, _, _, tags = parse_wheel_filename(unquote(name.text))
     except InvalidWheelFilename:
         return NotRead(text=text, why="a URL that names no wheel")
     series = {f"{match[1]}.{match[2]}" for tag in tags if (match := _PYTHON.match(tag.interpreter))}
     # A wheel of the stable ABI is for that Python and all later ones.
     stable = any(tag.abi == "abi3" for tag in tags)
+    # A local version as it is written: what has a build for each spelling tells them apart.
+    version = unquote(name.text).split("-")[1]
     return Item(
         kind=PIP,
         name=str(package),

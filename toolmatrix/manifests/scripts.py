@@ -48,8 +48,10 @@ class ShellSession:
 
     def run(self, script: Traced, variables: Mapping[str, Word] | None = None) -> Iterator[Item]:
         """What a script installs."""
-        for command in installers.commands(script, variables or {}):
-            yield from self.command(command, variables or {})
+        known = dict(variables or {})
+        for command in installers.commands(script, known):
+            known |= installers.configured([command])
+            yield from self.command(command, known)
 
     def command(self, command: ShellCommand, variables: Mapping[str, Word]) -> Iterator[Item]:
         """What one command installs."""

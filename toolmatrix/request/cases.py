@@ -58,6 +58,10 @@ _KINDS = tuple(
         r"(?:readme|install)\.(?:md|markdown)",
     )
 )
+_NAMED = (
+    "a pyproject.toml, setup.py, setup.cfg, Pipfile, pixi.toml, requirements.txt, environment.yml, cog.yaml,"
+    " Dockerfile, install.sh or README.md with packages"
+)
 _ALL_COUNT = 5
 # Folders whose files are as near as those beside them.
 _SIDE = re.compile(r"(?:requirements?|docker|conda|envs?|environments?|\.devcontainer)/")
@@ -209,7 +213,7 @@ class _CaseReader:
                 raise self.errors[0]
             raise NothingMatched(
                 f"no file in {self.path} asks for packages",
-                expected=read.KINDS,
+                expected=_NAMED,
                 found=f"`{self.path}`",
                 help="name the file: `toolmatrix env FILE`",
             )
@@ -401,9 +405,13 @@ class _CaseReader:
     def missing(self) -> Iterator[CaseLine]:
         """Lines about releases that the index does not have."""
         for release in (release for requested in self.requested for release in requested.missing):
+            part = release.part
+            if not release.near:
+                # The answer names the index of each build.
+                yield CaseLine(part=part, asks=self.labelled(part.asks), free=self.free(part))
+                continue
             near = " and ".join(release.near)
             refusal = f"the package index has no {release.package} {release.release}, but {near}"
-            part = release.part
             yield CaseLine(part=part, asks=self.free(part), free=self.free(part), refusal=refusal)
 
     def beyond(self) -> Iterator[CaseLine]:

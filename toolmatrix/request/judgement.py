@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from toolmatrix.codes.manifests import ManifestFinding
@@ -18,6 +19,9 @@ ARCH, DEVICE = "arch", "device"
 RUNTIME = (DEVICE, "driver")
 """What a container has from the machine that it runs on."""
 _PIN = re.compile(r"==(\d+(?:\.\d+)*)")
+# A release with a local version, which only an index of its maker has.
+_LOCAL_PIN = re.compile(r"==\s*(\d[\w.]*\+[\w.]+)")
+_FILE = re.compile(r"\.whl(?:$|[#?])")
 # What sources of a list of files say.
 _RELEASE_RANGE = re.compile(r"package ([\w.-]+), (?:final )?releases (\S+) to ([^\s,;]+)")
 _ALL = ": file list"
@@ -42,20 +46,25 @@ class RequestedPart(Value):
 
 
 class MissingRelease(Value):
-    """A release that was not in the list of its package when that was `read`; `near` are its neighbours."""
+    """A release that was not in the list of its package when that was `read`; `near` are its neighbours.
+
+    A local version is in no list of the package index, and has none; `options` lead pip to an index that has it.
+    """
 
     part: RequestedPart
     package: str
     release: str
-    near: tuple[str, ...]
-    read: str
+    near: tuple[str, ...] = ()
+    read: str = ""
+    options: tuple[str, ...] = ()
 
 
 class RequestedParts(Value):
     """All parts of one environment, the machine that it is for, and what of it the matrix does not know.
 
-    `missing` are releases that are known not to be there, `written` all parts in the order of the file, also those that
-    a later one replaces, and `items` all that installers are called for.
+    `missing` are releases that are known not to be there, `unread` the components of which a line wants a release that
+    the matrix does not know, `written` all parts in the order of the file, also those that a later one replaces, and
+    `items` all that installers are called for.
     """
 
     name: str
@@ -63,6 +72,7 @@ class RequestedParts(Value):
     machine: str
     unknown: tuple[NotRead, ...]
     missing: tuple[MissingRelease, ...] = ()
+    unread: tuple[str, ...] = ()
     written: tuple[RequestedPart, ...] = ()
     items: tuple[Item, ...] = ()
 
@@ -88,8 +98,32 @@ def older(index: Index, component: str, *selectors: str) -> bool:
     return bool(left)
 
 
+def by_command(parts: Iterable[RequestedPart]) -> Iterator[tuple[RequestedPart, ...]]:
+    """The packages that each command installs."""
+    commands: dict[str, list[RequestedPart]] = {}
+    for part in parts:
+        if part.item.kind == PIP and part.item.command:
+            commands.setdefault(part.item.command, []).append(part)
+    yield from map(tuple, commands.values())
+
+
+def is_file(item: Item) -> bool:
+    """True for a package at the address of one wheel."""
+    return any(_FILE.search(address) for address in item.indexes)
+
+
+def local_version(item: Item) -> str:
+    """The release that a package is pinned to, if it is a local version and only the package index is asked."""
+    match = _LOCAL_PIN.fullmatch(item.specifier.strip())
+    elsewhere = item.kind != PIP or item.bounds or item.indexes or item.alone or item.installed
+    return match[1] if match and not elsewhere else ""
+
+
 def missing(index: Index, part: RequestedPart, package: str) -> MissingRelease | None:
     """The release that a part pins, if a list of all files of its package lacks it, and has older and newer ones."""
+    if release := local_version(part.item):
+        options = _options(index, part)
+        return MissingRelease(part=part, package=package, release=release, options=options)
     pinned = _PIN.fullmatch(part.asks[0].selector)
     item = part.item
     # What is installed without a release was built somewhere.
@@ -115,6 +149,37 @@ def missing(index: Index, part: RequestedPart, package: str) -> MissingRelease |
                 part=part, package=package, release=pinned[1], near=near, read=source.read
             )
     return None
+
+
+def _options(index: Index, part: RequestedPart) -> tuple[str, ...]:
+    """The options with which pip finds a local version, empty where no channel is known to have it."""
+    line = part.item.specifier.partition("+")[2].strip()
+    for ask in part.asks[1:]:
+        scale = index.scale(ask.component)
+        for build in scale.named(scale.select(ask.selector)):
+            channel = index.channel(build.partition("@")[2].partition("/")[0])
+            if not channel.default and channel.install:
+                words = (word.replace("{line}", line) for word in channel.install)
+                return tuple("--extra-index-url" if w == "--index-url" else w for w in words)
+    return ()
+
+
+def with_indexes(parts: RequestedParts, elsewhere: frozenset[str]) -> RequestedParts:
+    """The parts of an environment, of which an index that another file names may have the missing local versions."""
+    there = [
+        release
+        for release in parts.missing
+        if not release.near and release.package in elsewhere and not release.part.item.command
+    ]
+    unread = tuple(
+        NotRead(
+            text=release.part.item.text,
+            why="the package index has no local versions, and only another file names an index",
+        )
+        for release in there
+    )
+    left = tuple(release for release in parts.missing if release not in there)
+    return parts.replace(missing=left, unknown=(*parts.unknown, *unread)) if there else parts
 
 
 def requirements_of(index: Index, part: RequestedPart) -> set[str]:
@@ -220,11 +285,15 @@ class JudgedEnvironment(Value):
 
 
 class JudgedManifest(Value):
-    """A file with its environments, and the machine that it is for; `refusals` are those of all, each once."""
+    """A file with its environments, and the machine that it is for; `refusals` are those of all, each once.
+
+    `elsewhere` are the packages for which another file of its folder names an index.
+    """
 
     manifest: ProjectManifest
     environments: tuple[JudgedEnvironment, ...]
     machine: TargetMachine
+    elsewhere: frozenset[str] = frozenset()
 
     @property
     def refusals(self) -> tuple[ManifestRefusal, ...]:

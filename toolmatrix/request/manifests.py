@@ -38,6 +38,8 @@ from toolmatrix.request.judgement import (
     MissingRelease,
     RequestedPart,
     RequestedParts,
+    is_file,
+    local_version,
     missing,
     older,
     requirements_of,
@@ -77,6 +79,7 @@ def requested_parts(
         machine=reader.machine,
         unknown=tuple(reader.unknown),
         missing=tuple(reader.missing),
+        unread=tuple(reader.unread),
         written=tuple(reader.parts),
         items=environment.items,
     )
@@ -103,6 +106,8 @@ class _Reader:
         self.parts: list[RequestedPart] = []
         self.unknown: list[NotRead] = []
         self.missing: list[MissingRelease] = []
+        # Components whose releases a line limits to what the matrix does not know.
+        self.unread: set[str] = set()
         self.machine = ""
         self.removed: set[int] = set()
 
@@ -190,6 +195,7 @@ class _Reader:
         except SelectorError:
             admitted = 0
         if not admitted:
+            self.unread.add(component)
             self.unknown.append(NotRead(text=item.text, why=self.lacking(component, selector)))
             return
         ask = Ask(component=component, selector=selector or "*", text=text)
@@ -289,10 +295,23 @@ class _Reader:
         if not asks:
             self.lack(item, component, package, selector, self.lacking(component, selector))
             return
+        local = bool(local_version(item))
+        if local and not self.came_from_elsewhere(component):
+            self.lack(item, component, package, selector, "", asks)
+            return
         index = self.names.index
+        if variants and (address := _without_builds(index, item, variants)):
+            self.lack(
+                item, component, package, selector, f"the matrix knows no builds at {address}"
+            )
+            return
         known, limits = indexed(index, item, variants) if variants else (not item.indexes, "")
+        # The address of a wheel leads to that build alone, which its local version names.
+        if variants and len(asks) > 1 and is_file(item):
+            known, limits = True, ""
+            text = text.rpartition("/")[2]
         # A local version is of an index that nothing names.
-        if item.installed and "+" in selector:
+        if (item.installed or local) and "+" in selector:
             limits = ""
         # A package with a source distribution may be built for whatever is there.
         if limits and component in called.wheels_alone():
@@ -315,12 +334,29 @@ class _Reader:
             )
         )
 
-    def lack(self, item: Item, component: str, package: str, selector: str, why: str) -> None:
-        """Record a release that the matrix does not know, or knows not to exist."""
-        ask = Ask(component=component, selector=selector, text=item.text.text)
-        part = RequestedPart(
-            component=component, asks=(ask,), text=ask.text, item=item, version=item.version
+    def came_from_elsewhere(self, component: str) -> bool:
+        """True if what was there before a line may be a build of an index of its own."""
+        return any(
+            part.component == component and (part.item.indexes or part.item.kind != PIP)
+            for part in self.parts
         )
+
+    def lack(
+        self,
+        item: Item,
+        component: str,
+        package: str,
+        selector: str,
+        why: str,
+        asks: Sequence[Ask] = (),
+    ) -> None:
+        """Record a release that the matrix does not know, or knows not to exist where the file looks for it."""
+        text = item.text.text
+        named = tuple(asks) or (Ask(component=component, selector=selector, text=text),)
+        part = RequestedPart(
+            component=component, asks=named, text=text, item=item, version=item.version
+        )
+        self.unread.add(component)
         release = missing(self.names.index, part, package)
         if release:
             self.missing.append(release)
@@ -513,6 +549,21 @@ def indexed(index: Index, item: Item, variants: str) -> tuple[bool, str]:
             return False, ""
         selectors += lines
     return True, " ".join(selectors)
+
+
+def _without_builds(index: Index, item: Item, variants: str) -> str:
+    """The only index of an item, if it would be a line of a channel that has builds, and none of that line."""
+    if not item.alone or len(item.indexes) != 1:
+        return ""
+    (address,) = item.indexes
+    scale = index.scale(variants)
+    lines = {
+        name: line
+        for name in index.channels()
+        if (line := builds_at(index.channel(name).install, name, address)).startswith("*+")
+        and scale.select(f"*@{name}/*")
+    }
+    return address if lines and not any(map(scale.select, lines.values())) else ""
 
 
 def _installation(item: Item) -> tuple[str, str, str]:
