@@ -287,7 +287,7 @@ def test_odd_lines_have_an_answer(line: str, tmp_path: Path) -> None:
     ("files", "error"),
     [
         ({}, NothingMatched),
-        ({"requirements.txt": "rich\n"}, NothingMatched),
+        ({"requirements.txt": "torchinfo\n"}, NothingMatched),
         ({"requirements-dev.txt": "torch\n"}, NothingMatched),
         ({"environment.yml": "dependencies:\n  - python=3.10\n"}, NothingMatched),
     ],

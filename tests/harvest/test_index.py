@@ -255,6 +255,17 @@ def test_what_is_required_beside_components_is_named_and_what_cannot_be_read_is_
     assert "requirements-read" not in made
 
 
+def test_a_marker_may_compare_text_by_three_signs(server: Server, tmp_path: Path) -> None:
+    requires = [
+        'torch; implementation_name === "pypy"',
+        'numpy; implementation_name === "cpython"',
+    ]
+    shop.stock(server, "app", wheels("1.0", "38", requires=requires))
+    (made,) = document(tmp_path, "{app: {}}")["tables"]
+    assert "torch" not in made["rows"][0]
+    assert made["rows"][0]["numpy"] == "*"
+
+
 def test_a_program_is_limited_and_not_required(server: Server, tmp_path: Path) -> None:
     shop.stock(server, "app", wheels("1.0", "38", requires=["ninja>=1.11", "numpy"]))
     (made,) = document(tmp_path, "{app: {}}")["tables"]

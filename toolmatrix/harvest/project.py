@@ -550,9 +550,14 @@ def _holds(line: str, machine: str, python: str, extras: Iterable[str]) -> bool:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _holds_with(line: str, machine: str, python: str, extra: str) -> bool:
+    from packaging.markers import Marker
+
     requirement = _parsed(line)
-    marker = requirement.marker if requirement else None
-    return marker is None or marker.evaluate({**_environment(machine, python), "extra": extra})
+    if requirement is None or requirement.marker is None:
+        return True
+    # `implementation_name === "pypy"` compares text, for which packaging has only `==`.
+    marker = Marker(str(requirement.marker).replace("===", "=="))
+    return marker.evaluate({**_environment(machine, python), "extra": extra})
 
 
 def _environment(machine: str, python: str) -> dict[str, str]:
