@@ -354,7 +354,7 @@ def distro(names: Names, text: str) -> str:
             return name
     if words and words[0] in known:
         # A name without a number is that of all its releases.
-        return words[0]
+        return str(words[0])
     numbers = [word for word in words if word.isdigit()]
     letters = [word for word in words if word.isalpha()]
     # Ubuntu has two numbers and Debian one; what follows them is a point release.
