@@ -52,6 +52,8 @@ WITH_TORCH = ("torchvision", "torchaudio")
 FAMILIES = ("torch", "tensorflow", "jax", "onnxruntime")
 OLDEST = {"jax": (5, 2)}
 """What a framework's own documentation says of devices: JAX needs SM 5.2."""
+WITHOUT_FAMILY = {(8, 8), (10, 7)}
+"""Devices of which no source says whose family they are of."""
 COMPILED_BEFORE = {"tensorflow": (10, 0), "jax": (10, 0)}
 """Frameworks whose kernels are compiled where they run, by a compiler that knows no device from there on."""
 KNOWS_ALL = {"jax": (0, 6)}
@@ -90,7 +92,7 @@ def runs(device: str, archs: Iterable[str]) -> bool:
 
 def _runs_one(device: tuple[int, int], arch: str) -> bool:
     made = capability(arch)
-    if arch.endswith("a"):
+    if arch.endswith("a") or (arch.endswith("f") and device in WITHOUT_FAMILY):
         return made == device
     if arch.startswith("compute_"):
         return made <= device and (not arch.endswith("f") or made[0] == device[0])
@@ -350,7 +352,12 @@ class TestEveryBuild:
 def test_the_rows_name_the_package_that_is_installed(builds: list[Build]) -> None:
     """`install` of a table or a row, as the files have it."""
     told: dict[tuple[str, str], set[str]] = {}
-    for name in ("torch-family", "tensorrt", *(f"{name}-variants" for name in FAMILIES)):
+    for name in (
+        "torch-family",
+        "tensorrt",
+        "../harvested/cupy",
+        *(f"{name}-variants" for name in FAMILIES),
+    ):
         for table in load(name)["tables"]:
             if table.get("defines") == "variants":
                 for row in table["rows"]:
