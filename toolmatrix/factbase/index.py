@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 FORMAT = "toolmatrix-index/12"
 HEADER, ROWS = "header.json", "rows.jsonl"
-BLOCK = 16384
+BLOCK = 32768
 """Bytes of records that are compressed together."""
 GZIP = 16 + zlib.MAX_WBITS
 """How zlib is told to write and read members of gzip."""
