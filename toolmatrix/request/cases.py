@@ -15,6 +15,7 @@ import re
 from toolmatrix import toml
 from toolmatrix.errors import ManifestError, NothingMatched, Position, ToolmatrixError
 from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.records import PURE
 from toolmatrix.factbase.versions import SelectorError
 from toolmatrix.manifests import files, read
 from toolmatrix.manifests import names as called
@@ -32,6 +33,7 @@ from toolmatrix.manifests.requirements import PackageIndexes, requirement
 from toolmatrix.request.judgement import RequestedPart, RequestedParts
 from toolmatrix.request.manifests import TOOLKIT, requested_parts
 from toolmatrix.request.names import Names
+from toolmatrix.solve import worlds
 from toolmatrix.solve.request import Ask
 from toolmatrix.value import Value
 
@@ -429,12 +431,22 @@ class _CaseReader:
             except SelectorError:
                 self.unread.append(entry)
                 continue
+            if self.is_outside(name, selector):
+                continue
             ask = Ask(component=name, selector=selector, text="")
             part = RequestedPart(
                 component=name, asks=(ask,), text=item.text.text, item=item, version=item.version
             )
             free = self.free(part)
             yield CaseLine(part=part, asks=free, free=free, refusal=entry.why, open=True)
+
+    def is_outside(self, name: str, selector: str) -> bool:
+        """True for releases of Python alone before or behind all known ones: no fact asks for another release."""
+        if self.index.header["components"][name]["code"] != PURE:
+            return False
+        return worlds.later(self.index, name, selector) or worlds.earlier(
+            self.index, name, [selector]
+        )
 
     def component(self, item: Item) -> str:
         """The component of a package of the index or of conda."""
