@@ -333,7 +333,7 @@ READ_OTHERWISE = {
     "sgl-kernel": "the archs of some wheels were not read, that of the newest were",
 }
 """Packages whose device code nobody read, for some of their releases, though the row is about the newest."""
-WITHOUT_DEVICE_CODE = {"cuda-bindings", "cuda-python", "pycuda", "torch-tensorrt"}
+WITHOUT_DEVICE_CODE = {"cuda-bindings", "cuda-python", "torch-tensorrt"}
 """Packages with an accelerator and binaries that hold no code for it."""
 
 
