@@ -217,7 +217,10 @@ def test_golden(real: Cli, here: Path) -> None:
 def test_the_document_keeps_to_its_schema(real: Cli, here: Path) -> None:
     with open(schema_path("environment"), encoding="utf-8") as stream:
         schema = json.load(stream)
-    write(here, {"requirements.txt": "torch==2.1.0\ngit+https://example.org/a.git\ntorchinfo\nsix==0.9\n"})
+    write(
+        here,
+        {"requirements.txt": "torch==2.1.0\ngit+https://example.org/a.git\ntorchinfo\nsix==0.9\n"},
+    )
     for options in ((), ("--device", DEVICE), ("--with", "torch==2.4.0", "--device", DEVICE)):
         document = real("env", ".", *options, "--json").json()
         jsonschema.validate(document, schema)
