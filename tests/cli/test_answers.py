@@ -101,6 +101,12 @@ class Answer:
         }
 
 
+def refusing(document: dict[str, Any]) -> list[str]:
+    """The facts behind a refusal."""
+    lines = [line for core in document["cores"] for line in core["lines"]]
+    return [fact for line in lines for fact in line.get("facts", ())]
+
+
 def asked(cli: Cli, line: str, code: int) -> dict[str, Any]:
     """The document of a question that exits with this code."""
     outcome = cli(*shlex.split(line), "--json")
@@ -859,13 +865,7 @@ class TestAmd:
         """Support matrices: 7.x, and 8.x for CUDA 10.2, name Turing as the newest; PTX of a framework is no help."""
         document = asked(real, f"resolve {line}", code)
         if code:
-            facts = {
-                fact
-                for core in document["cores"]
-                for one in core["lines"]
-                for fact in one.get("facts", ())
-            }
-            assert any(fact.startswith("cudnn-hardware/") for fact in facts)
+            assert any(fact.startswith("cudnn-hardware/") for fact in refusing(document))
 
     @pytest.mark.parametrize("named", ["", "python==3.12", "bazel==7.4.1", "keras"])
     def test_the_compiler_that_was_tested_whatever_else_is_named(
@@ -900,8 +900,7 @@ class TestAmd:
         """vllm-project/vllm#774 and its guides; pytorch/pytorch#140844, torch.cuda.get_arch_list() of aarch64."""
         document = asked(real, f"resolve {line}", code)
         if code:
-            lines = [one for core in document["cores"] for one in core["lines"]]
-            assert any(said.startswith(fact) for one in lines for said in one.get("facts", ()))
+            assert any(cited.startswith(fact) for cited in refusing(document))
 
     @pytest.mark.parametrize(
         ("line", "code"),
@@ -916,10 +915,7 @@ class TestAmd:
         """Its code raises "only supports Ampere GPUs or newer": Dao-AILab/flash-attention#762, #1230."""
         document = asked(real, f"resolve {line}", code)
         if code:
-            lines = [one for core in document["cores"] for one in core["lines"]]
-            assert any(
-                "flash-attn-devices/" in said for one in lines for said in one.get("facts", ())
-            )
+            assert any("flash-attn-devices/" in cited for cited in refusing(document))
 
     @pytest.mark.parametrize(
         ("line", "code", "fact"),
@@ -944,8 +940,7 @@ class TestAmd:
         """METADATA asks for any release: huggingface/transformers#32461, ray-project/ray#65062."""
         document = asked(real, f"resolve {line}", code)
         if code:
-            lines = [one for core in document["cores"] for one in core["lines"]]
-            assert any(said.startswith(fact) for one in lines for said in one.get("facts", ()))
+            assert any(cited.startswith(fact) for cited in refusing(document))
 
     @pytest.mark.parametrize(
         ("line", "code"),

@@ -96,7 +96,7 @@ def test_a_hostile_file_costs_little_and_is_one_error(
     shown = asked.out + asked.err
     assert asked.code in (0, 2, 4), shown[:1000]
     assert asked.code != 2 or asked.err.count("error[") == 1 or "error[" not in asked.err
-    assert len(shown) < 40_000
+    assert len(shown) < 20_000
     assert "Traceback" not in shown
     if reader not in QUOTING:
         assert "SECRET" not in shown

@@ -524,7 +524,7 @@ NAMING = {
     "a recipe": ["resolve", "torch", "--recipe", "{}/ours.yaml"],
     "what is kept": ["resolve", "torch", "--keep", "{}/lock"],
     "settings": ["-C", "{}", "config"],
-    "settings of a project": ["-C", "{}", "list"],
+    "settings of a project": ["-C", "{}", "show", "torch"],
     "a lock to render": ["render", "--lock", "{}/lock", "--stdout"],
     "a lock to read": ["upgrade", "--lock", "{}/lock"],
     "locks": ["diff", "{}/lock", "{}/lock"],

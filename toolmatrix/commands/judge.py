@@ -82,13 +82,14 @@ def judge(
     machine = target_machine(index, on_host(index, fields((), options), ("python", "glibc")))
     with caller().progress("judging", "files") as progress:
         read_files = [_read_file(path, folder) for path, folder in manifests]
+        indexed = [_with_indexes(manifest) for _, manifest in read_files]
         for done, (path, manifest) in enumerate(read_files):
             progress.at(done, len(manifests))
             if isinstance(manifest, ManifestError):
                 verdicts.append(JudgedFile(path=path, error=manifest))
                 continue
-            others = (other for _, other in read_files if other is not manifest)
-            result = judging.judge(index, manifest, machine, elsewhere=_with_indexes(others))
+            elsewhere = frozenset().union(*indexed[:done], *indexed[done + 1 :])
+            result = judging.judge(index, manifest, machine, elsewhere=elsewhere)
             # Slow: each edit that is tried is judged as a file.
             mended = edits.smallest(index, result) if edit else None
             verdicts.append(JudgedFile(path=path, judged=result, edit=mended))
@@ -139,13 +140,12 @@ def _read_file(path: str, folder: str) -> tuple[str, ProjectManifest | ManifestE
         return path, error
 
 
-def _with_indexes(manifests: Iterable[ProjectManifest | ManifestError]) -> frozenset[str]:
-    """The packages for which files name an index."""
+def _with_indexes(manifest: ProjectManifest | ManifestError) -> frozenset[str]:
+    """The packages for which a file names an index."""
+    environments = () if isinstance(manifest, ManifestError) else manifest.environments
     return frozenset(
         requirements.plain(item.name)
-        for manifest in manifests
-        if not isinstance(manifest, ManifestError)
-        for environment in manifest.environments
+        for environment in environments
         for item in environment.items
         if item.indexes
     )

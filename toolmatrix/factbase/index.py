@@ -1,7 +1,7 @@
 """The compiled index: a folder of JSON, which a `resolve` reads instead of YAML; `writer` makes it.
 
 `header.json` is read whole: it names the components, and says what is needed of all of them. A component has two files:
-`components/NAME.json`, its releases and what is said with it as the subject, and `components/NAME.facts.jsonl.gz`, its
+`components/NAME.json`, its releases and the facts that it is the subject of, and `components/NAME.facts.jsonl.gz`, its
 facts as written, one record to a line: members of gzip of `BLOCK` bytes each, so that one is read for one fact.
 `rows.jsonl` has the records that are about no component, `sources.jsonl` and `builds.jsonl` an entry to a line, behind
 its key, and the other files are tables of a few entries. Each is opened when an answer needs it. Equal facts make equal
@@ -52,7 +52,7 @@ HEADER, ROWS = "header.json", "rows.jsonl"
 BLOCK = 32768
 """Bytes of records that are compressed together."""
 GZIP = 16 + zlib.MAX_WBITS
-"""How zlib is told to write and read members of gzip."""
+"""The window bits by which zlib writes and reads members of gzip."""
 PLACE_BITS = 32
 """The number of a record is the CRC of the name of its component, and in so many bits its place among those of it."""
 # What the record of a release begins with.
@@ -64,7 +64,7 @@ class IndexDamaged(MatrixError):
 
 
 def first_number(component: str) -> int:
-    """The number of the first record of a component; that of another is so much higher as its place says."""
+    """The number of the first record of a component; that of any other is higher by its place."""
     return zlib.crc32(component.encode()) << PLACE_BITS
 
 

@@ -299,7 +299,7 @@ def _wheel(text: Traced, name: Traced) -> Item | NotRead:
     series = {f"{match[1]}.{match[2]}" for tag in tags if (match := _PYTHON.match(tag.interpreter))}
     # A wheel of the stable ABI is for that Python and all later ones.
     stable = any(tag.abi == "abi3" for tag in tags)
-    # A local version as it is written: what has a build for each spelling tells them apart.
+    # A local version as it is written: each spelling may be a build of its own.
     version = unquote(name.text).split("-")[1]
     return Item(
         kind=PIP,
