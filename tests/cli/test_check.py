@@ -428,7 +428,7 @@ def test_an_image_holds_what_was_requested_or_is_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(3))
 def test_every_image_holds_what_was_requested_or_is_refused(part: int) -> None:
-    assert silent(requestable(8)[part::3]) == []
+    assert silent(requestable(4)[part::3]) == []
 
 
 def test_a_yes_for_several_targets_is_one_for_each() -> None:
@@ -476,7 +476,7 @@ def in_turn(every: list[RenderQuestion]) -> list[RenderQuestion]:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(2))
 def test_answers_of_every_recipe_component_and_target_can_be_rendered(part: int) -> None:
-    apart = set(requestable(8))
+    apart = set(requestable(4))
     every = [
         question
         for question in renders.questions(matrix.index(), ARCHS)

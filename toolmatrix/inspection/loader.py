@@ -376,7 +376,7 @@ def _configured(view: View) -> Iterator[str]:
         if step in visited:
             continue
         visited.add(step)
-        if len(visited) > MOST_SEARCHED:
+        if len(visited) + len(todo) > MOST_SEARCHED:
             raise budget.excess(
                 "the loader has too many search paths",
                 f"{MOST_SEARCHED} directories and files below ld.so.conf",
@@ -384,13 +384,13 @@ def _configured(view: View) -> Iterator[str]:
         if kind == _FOLDER:
             yield target
         elif kind == _FILE:
-            todo += reversed(list(_lines(view, target)))
+            todo += reversed(list(dict.fromkeys(_lines(view, target))))
         else:
             todo += reversed([(_FILE, path) for path in view.tree.glob(target)])
 
 
 def _lines(view: View, path: str) -> Iterator[tuple[str, str]]:
-    for line in view.tree.text(path).splitlines():
+    for line in dict.fromkeys(view.tree.text(path).splitlines()):
         words = line.partition("#")[0].replace(",", " ").replace(":", " ").split()
         if words[:1] == ["include"]:
             base = posixpath.dirname(path)

@@ -153,13 +153,14 @@ class Record:
         self.components: dict[str, dict[Seen, None]] = {}
         self.features: dict[str, dict[Seen, None]] = {}
         self.skipped: dict[Skipped, None] = {}
+        self._alike: Counter[tuple[str, str, str, str]] = Counter()
 
     def component(
         self, name: str, version: str, seen_by: str, where: str, *, default: bool = False
     ) -> None:
         """Record a version of a component; nothing where there is none."""
         seen = Seen(version=version, seen_by=seen_by, where=where, default=default)
-        self._add(self.components.setdefault(name, {}), seen)
+        self._add("component", name, self.components.setdefault(name, {}), seen)
 
     def take(self, name: str, where: str) -> None:
         """Make the sightings of a component at a place the defaults."""
@@ -171,7 +172,7 @@ class Record:
     def feature(self, name: str, value: str, seen_by: str, where: str) -> None:
         """Record the value of a feature; nothing where there is none."""
         seen = Seen(version=value, seen_by=seen_by, where=where)
-        self._add(self.features.setdefault(name, {}), seen)
+        self._add("feature", name, self.features.setdefault(name, {}), seen)
 
     def hide(self, names: Iterable[str], reason: str) -> None:
         """Record that it is not known which version of some components a user gets."""
@@ -184,11 +185,12 @@ class Record:
         """Record what could not be seen."""
         self.skipped[Skipped(what=what, reason=reason)] = None
 
-    def _add(self, sightings: dict[Seen, None], seen: Seen) -> None:
-        key = (seen.version, seen.seen_by)
-        alike = sum((known.version, known.seen_by) == key for known in sightings)
-        if seen.version and alike < _MOST_SIGHTINGS:
-            sightings[seen.replace(layer=self.view.layers.get(seen.where, ""))] = None
+    def _add(self, kind: str, name: str, sightings: dict[Seen, None], seen: Seen) -> None:
+        key = (kind, name, seen.version, seen.seen_by)
+        placed = seen.replace(layer=self.view.layers.get(seen.where, ""))
+        if seen.version and placed not in sightings and self._alike[key] < _MOST_SIGHTINGS:
+            sightings[placed] = None
+            self._alike[key] += 1
 
 
 def sort_sightings(sightings: dict[str, dict[Seen, None]]) -> dict[str, tuple[Seen, ...]]:
