@@ -10,13 +10,25 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from collections.abc import Iterator
 from functools import cached_property
 
-from toolmatrix.api import PLAIN, Outcome
+from toolmatrix.api import PLAIN, Outcome, Report
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.command import command
-from toolmatrix.documents import Annotated, Any, Evidence, HasIs, MatrixHead, NonEmpty, TypedDict
+from toolmatrix.command.option import option
+from toolmatrix.documents import (
+    Annotated,
+    Any,
+    Count,
+    Evidence,
+    HasIs,
+    MatrixHead,
+    NonEmpty,
+    TypedDict,
+)
+from toolmatrix.errors import UsageError
 from toolmatrix.factbase.records import ClaimRecord, ReleaseRecord
 from toolmatrix.factbase.versions import ABSENT
 from toolmatrix.report.answer import head
@@ -25,9 +37,10 @@ from toolmatrix.request.names import Names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from toolmatrix.api import Matrix
+    from toolmatrix.api import Path
+    from toolmatrix.api.requests import OpenMatrix
     from toolmatrix.factbase.index import Index
     from toolmatrix.factbase.records import (
         Binding,
@@ -632,14 +645,75 @@ class Export(Outcome):
     examples=(
         "toolmatrix export --output matrix.json",
         "toolmatrix export torch cudnn --format csv",
+        "toolmatrix export --bundle public",
     ),
 )
-def export(*names: str, matrix: Matrix = None) -> Export:
+def export(
+    *names: str,
+    bundle: Path = option(
+        "--bundle",
+        shape="path",
+        configurable=False,
+        completer="dir",
+        metavar="DIR",
+        help="Write the whole matrix, compiled, into this directory, for `toolmatrix update`",
+    ),
+    matrix: OpenMatrix | Path | Sequence[Path] | None = None,
+) -> Export | Report:
     """Export facts for other tools.
 
     They are the facts about some components, their variants, and what they were read from; all facts where none is
-    named. A name is that of a component, or any other that it has. Raises NothingMatched.
+    named. A name is that of a component, or any other that it has. Raises NothingMatched; with `bundle` UsageError,
+    MatrixError and OutputError.
     """
+    if bundle:
+        return _bundle(os.fspath(bundle), names, matrix)
     index = open_matrix(matrix).index
     known = Names(index)
     return Export(Extract(index, map(known.component, names)))
+
+
+class BundleDocument(MatrixHead):
+    """What `toolmatrix export --bundle DIR --json` prints: the file, and what its first line declares."""
+
+    schema: Annotated[str, "toolmatrix.exported-bundle/1"]
+    path: str
+    facts: Count
+    format: str
+    programs: str
+    paths: list[str]
+    size: Count
+    sha256: str
+
+
+def _bundle(
+    folder: str, names: Sequence[str], matrix: OpenMatrix | Path | Sequence[Path] | None
+) -> Report:
+    from toolmatrix.api.caller import caller
+    from toolmatrix.factbase import bundle
+    from toolmatrix.factbase.store import built_in_paths
+    from toolmatrix.outputs import os_errors_as, replace_files
+
+    if names:
+        raise UsageError(
+            "`--bundle` takes the whole matrix",
+            expected="no names of components",
+            found=" ".join(names),
+        )
+    opened = open_matrix(matrix)
+    path = os.path.join(folder, bundle.NAME)
+    data = bundle.make(opened.index, (*built_in_paths(caller().env), *opened.paths))
+    with os_errors_as("cannot write the bundle", path):
+        os.makedirs(folder, exist_ok=True)
+    replace_files({path: data})
+    head = bundle.read_head(data[: data.index(b"\n") + 1], path)
+    document: BundleDocument = {  # type: ignore[typeddict-item]
+        **head,
+        "schema": "toolmatrix.exported-bundle/1",
+        "path": path,
+    }
+    text = (
+        f"{path}: matrix of {head['date']} ({head['digest'][:19]}, {head['facts']} facts), "
+        f"{len(data) / 1e6:.1f} MB, for toolmatrix {head['programs']}\n"
+    )
+    return Report(words=lambda _: text, document=lambda: document)
