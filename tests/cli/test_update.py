@@ -205,8 +205,8 @@ def test_what_cannot_be_asked_is_refused(
 def test_killed_half_way_the_old_one_answers(
     own: Cli, root: Path, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert own("update", "feed").code == 0
     later = published(own, root, here / "later", "2026-02-01", "2.2.0")
+    assert own("update", "feed").code == 0
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
@@ -296,7 +296,7 @@ def test_a_folder_is_served_over_http(own: Cli, feed: Path) -> None:
             (Reply(403), 5),
             (Reply(body=b"<html>"), 2),
             (Reply(body=data[:-1]), 2),
-            (Reply(headers={"Content-Length": "9"}, raw=[b"HTTP/1.1 200 OK\r\n"]), 5),
+            (Reply(raw=[b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n", data[:2000]]), 5),
         ):
             server.answers[f"/matrix/{NAME}"] = reply
             run = own("update", f"{server.url}/matrix/")

@@ -57,7 +57,7 @@ def record(env: Mapping[str, str]) -> dict[str, Any]:
     place = folder(env)
     try:
         with open(os.path.join(place, RECORD), "rb") as file:
-            fields = json_value(file.read())
+            fields = json_value(file.read().rstrip())
     except (OSError, ValueError, RecursionError):
         return {}
     return fields if place and isinstance(fields, dict) else {}
