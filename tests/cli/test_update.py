@@ -310,7 +310,7 @@ def test_a_folder_is_served_over_http(own: Cli, feed: Path) -> None:
 
 
 def test_a_url_of_fsspec_is_read(own: Cli, feed: Path) -> None:
-    import fsspec
+    import fsspec  # type: ignore[import-untyped]
 
     with fsspec.open(f"memory://team/{NAME}", "wb") as file:
         file.write((feed / NAME).read_bytes())

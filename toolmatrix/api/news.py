@@ -339,7 +339,10 @@ def _needs(index: Index, name: str, version: str) -> dict[str, None]:
         for group in index.component(component).binding_groups:
             # What holds for a machine or a target is no news of a release, and a floor follows from others.
             head = heads.get(group.component)
-            if head is None or group.component == name or head["given"] or head["variant_of"]:
+            # Of devices and archs the builds say more.
+            if head is None or head["scheme"] == "names" or head["variant_of"]:
+                continue
+            if group.component == name:
                 continue
             for binding in group.of(releases):
                 for cite in index.cites(binding.cites):

@@ -258,7 +258,12 @@ def _stock_requirements(folder: str, package: str, version: str, path: str) -> d
 
 def _write_index(folder: str, package: str, name: str, requires_python: str | None) -> None:
     os.mkdir(os.path.join(folder, package))
-    file = {"filename": name, "url": name, "hashes": {}, "requires-python": requires_python or None}
+    file: dict[str, Any] = {
+        "filename": name,
+        "url": name,
+        "hashes": {},
+        "requires-python": requires_python or None,
+    }
     page = {"meta": {"api-version": "1.0"}, "name": package, "files": [file]}
     with open(os.path.join(folder, package, "index.json"), "w", encoding="utf-8") as stream:
         json.dump(page, stream)

@@ -707,11 +707,7 @@ def _bundle(
         os.makedirs(folder, exist_ok=True)
     replace_files({path: data})
     head = bundle.read_head(data[: data.index(b"\n") + 1], path)
-    document: BundleDocument = {  # type: ignore[typeddict-item]
-        **head,
-        "schema": "toolmatrix.exported-bundle/1",
-        "path": path,
-    }
+    document: dict[str, Any] = {**head, "schema": "toolmatrix.exported-bundle/1", "path": path}
     text = (
         f"{path}: matrix of {head['date']} ({head['digest'][:19]}, {head['facts']} facts), "
         f"{len(data) / 1e6:.1f} MB, for toolmatrix {head['programs']}\n"

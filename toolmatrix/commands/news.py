@@ -84,7 +84,7 @@ class NewsDocument(TypedDict):
     examples=(
         "toolmatrix news",
         "toolmatrix news --since 2026-11-20 torch",
-        "toolmatrix news --since matrix-12.tmx --json",
+        "toolmatrix news --earlier matrix-12.tmx --json",
     ),
 )
 def news(
@@ -93,7 +93,14 @@ def news(
         "--since",
         configurable=False,
         metavar="DATE|DIGEST",
-        help="Compare with the matrix of this digest or file, or list what was read since this day",
+        help="Compare with the matrix of this digest, or list what was read since this day",
+    ),
+    earlier: Path = option(
+        "--earlier",
+        shape="path",
+        configurable=False,
+        excludes=("since",),
+        help="Compare with this matrix: a bundle, the folder of an index, or a front page",
     ),
     lock: Path = option(
         "--lock",
@@ -115,7 +122,10 @@ def news(
     wanted = {known.component(name) for name in names}
     if locked:
         wanted |= {name for name, *_ in _chosen_in(locked)}
-    before = None if is_date(since) else _earlier(since, after)
+    if earlier:
+        before: OpenMatrix | None = open_earlier(os.fspath(earlier))
+    else:
+        before = None if is_date(since) else _kept(since, after)
     if before is None:
         components, reread = read_since(after, since, wanted), 0
     else:
@@ -143,17 +153,14 @@ def _read_lock(path: str) -> Lock:
     return read_file(path)
 
 
-def _earlier(since: str, after: OpenMatrix) -> OpenMatrix:
-    """The matrix before the last update, or that of a digest or a path. Raises ToolmatrixError."""
+def _kept(since: str, after: OpenMatrix) -> OpenMatrix:
+    """The matrix before the last update, or that of a digest. Raises MatrixError, NothingMatched and UsageError."""
     env = caller().env
-    path = caller().path(since)
-    if since and os.path.exists(path):
-        return open_earlier(path)
     record = installed.record(env)
     if not since and not record:
         raise UsageError(
             "there is no earlier matrix to compare with",
-            expected="an earlier `toolmatrix update`, or `--since DATE|DIGEST`",
+            expected="an earlier `toolmatrix update`, `--since DATE|DIGEST` or `--earlier FILE`",
             help="`--since 2026-11-20` lists what was read since that day",
         )
     entries = [installed.entry(env, record, name) for name in ("before", "current")]
@@ -168,8 +175,7 @@ def _earlier(since: str, after: OpenMatrix) -> OpenMatrix:
             return OpenMatrix(index=index)
     raise NothingMatched(
         f"no matrix `{since}` is at hand",
-        expected="a day, a file, or one of "
-        + ", ".join(own[:19] for own in dict.fromkeys(digests)),
+        expected="a day, or one of " + ", ".join(own[:19] for own in dict.fromkeys(digests)),
         found=f"`{since}`, and the matrix in use {after.digest[:19]}",
     )
 
@@ -249,7 +255,7 @@ def _text(document: NewsDocument, screen: Terminal, *, in_full: bool) -> str:
             lines += screen.wrap(line, "", "    ")
         for fact in part["listed"] if in_full else ():
             was = f", before: {fact['was']['text']}" if fact["was"] else ""
-            text = f"{_SIGNS[fact['how']]} {fact['text']}  {fact['evidence']}{was}"
+            text = f"{_SIGNS[fact['how']]} {fact['text']} ({fact['evidence']}){was}"
             lines += screen.wrap(text, "  ", "    ")
         if in_full and part["facts"] > len(part["listed"]):
             lines.append(f"  {part['facts'] - len(part['listed'])} facts more")

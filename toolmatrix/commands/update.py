@@ -150,7 +150,7 @@ def _in_use(env: Mapping[str, str]) -> InstalledMatrix | None:
 
 def _head(index: Index, matrix: InstalledMatrix | None) -> MatrixInUse:
     source = matrix.source if matrix else ""
-    return {**_of_bundle(index.header), "source": source}  # type: ignore[arg-type]
+    return {**_of_bundle(index.header), "source": source}
 
 
 def _of_bundle(head: Mapping[str, Any]) -> MatrixInUse:

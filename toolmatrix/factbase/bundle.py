@@ -69,7 +69,7 @@ def make(index: Index, paths: Sequence[str]) -> bytes:
     packed = buffer.getvalue()
     head = {
         "schema": SCHEMA,
-        **{key: index.header[key] for key in ("digest", "date", "facts")},  # type: ignore[literal-required]
+        **{key: index.header[key] for key in ("digest", "date", "facts")},
         "format": FORMAT,
         "programs": installed.programs(),
         "paths": fronts,
