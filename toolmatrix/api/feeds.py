@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Protocol
 
-    class Stream(Protocol):
+    class ByteStream(Protocol):
         """Bytes that are read piece by piece."""
 
         def read(self, size: int, /) -> bytes:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         def close(self) -> None:
             """Give up what is left."""
 
-    OpenFile = Callable[[str], Stream]
+    OpenFile = Callable[[str], ByteStream]
     """Opens a bundle, or the file of the same name with this ending. Raises ToolmatrixError."""
 
 _SUFFIX, _SIGNATURE = ".tmx", ".minisig"
@@ -42,13 +42,17 @@ _STEP = 1 << 20
 _LARGEST_SIGNATURE, _KEY_ID = 4 << 10, 10
 
 
+def is_remote(source: str) -> bool:
+    """Whether a source is an address, and no path."""
+    return "://" in source or source.startswith(_ARTIFACT)
+
+
 @contextmanager
 def opened(source: str, *, offline: bool = False) -> Iterator[OpenFile]:
     """Open a source. Raises UsageError for one that would ask the network although that is not wanted."""
-    scheme = source.partition(":")[0] if ":" in source else ""
-    local = os.path.exists(source) or ("://" not in source and f"{scheme}:" not in _ARTIFACT)
-    if local or scheme == "file":
-        path = source if local else unquote(urlsplit(source).path)
+    scheme = source.partition(":")[0]
+    if not is_remote(source) or scheme == "file":
+        path = unquote(urlsplit(source).path) if scheme == "file" else source
         yield lambda end: _file(path, end)
     elif offline:
         raise UsageError(
@@ -66,7 +70,7 @@ def opened(source: str, *, offline: bool = False) -> Iterator[OpenFile]:
         yield lambda end: _remote(source, end)
 
 
-def read_line(stream: Stream) -> tuple[bytes, bytes]:
+def read_line(stream: ByteStream) -> tuple[bytes, bytes]:
     """The first line of a stream, and what was read behind it."""
     data = b""
     while b"\n" not in data and len(data) <= LONGEST_HEAD and (piece := stream.read(LONGEST_HEAD)):
@@ -75,7 +79,7 @@ def read_line(stream: Stream) -> tuple[bytes, bytes]:
     return line[:LONGEST_HEAD] + end, rest
 
 
-def read_rest(stream: Stream, begin: bytes, most: int) -> bytes:
+def read_rest(stream: ByteStream, begin: bytes, most: int) -> bytes:
     """What a stream has, at most so many bytes and one, behind what was read already."""
     pieces, count = [begin], len(begin)
     while count <= min(most, LARGEST) and (piece := stream.read(_STEP)):
@@ -91,7 +95,7 @@ def _within(place: str, end: str) -> str:
     return f"{folder}{end}?{query}" if query else folder + end
 
 
-def _file(path: str, end: str) -> Stream:
+def _file(path: str, end: str) -> ByteStream:
     # A file may have any name, a folder is asked for its own.
     place = os.path.join(path, NAME) if os.path.isdir(path) else path
     try:
@@ -128,15 +132,15 @@ def _web(source: str) -> Iterator[OpenFile]:
             expected = error.expected if isinstance(error, OutOfBounds) else "an answer"
             raise _unreachable(url.partition("?")[0], expected, reason(error)) from None
 
-    def open_page(end: str) -> Stream:
+    def open_page(end: str) -> ByteStream:
         url = _within(source, end)
         answer = client.get(url, {"Accept": "*/*"})
         if answer.status != 200:
             answer.close()
-            place, found = url.partition("?")[0], f"status {answer.status}"
+            place, status = url.partition("?")[0], f"status {answer.status}"
             if answer.status in (404, 410):
-                raise _missing(place, found)
-            raise _unreachable(place, "status 200", found)
+                raise _missing(place, status)
+            raise _unreachable(place, "status 200", status)
         return answer
 
     client = Client(lambda _: ssl.create_default_context(), failures=failures)
@@ -161,7 +165,7 @@ def _artifact(source: str) -> Iterator[OpenFile]:
 
     address, budget = source.partition(":")[2], Budget(source)
 
-    def open_layer(end: str) -> Stream:
+    def open_layer(end: str) -> ByteStream:
         layers = image.objects(manifest.get("layers") if isinstance(manifest, dict) else None)
         for layer in layers:
             notes = layer.get("annotations")
@@ -181,7 +185,7 @@ def _artifact(source: str) -> Iterator[OpenFile]:
         yield open_layer
 
 
-def _remote(source: str, end: str) -> Stream:
+def _remote(source: str, end: str) -> ByteStream:
     try:
         import fsspec  # type: ignore[import-untyped]
     except ImportError:
@@ -192,7 +196,7 @@ def _remote(source: str, end: str) -> Stream:
         ) from None
     place = _within(source, end)
     try:
-        stream: Stream = fsspec.open(place, "rb").open()
+        stream: ByteStream = fsspec.open(place, "rb").open()
     except FileNotFoundError:
         raise _missing(place, "no such file") from None
     except Exception as error:  # noqa: BLE001 - drivers of places raise what they like

@@ -306,7 +306,7 @@ def _described(index: Index, name: str, version: str, day: str) -> ChangedReleas
     words = []
     if news := [text for text in needs if text not in _needs(index, name, previous)]:
         words.append(f"needs {some(news, _MOST_NAMED)}")
-    builds, former = (_builds(index, name, one) for one in (version, previous))
+    builds, former = (_builds(index, name, release) for release in (version, previous))
     # Builds of one channel and machine alone are compared: those of others may not have been read yet.
     lines: dict[str, None] = {}
     archs: dict[str, dict[str, None]] = {"adds": {}, "drops": {}}
@@ -366,18 +366,18 @@ def _builds(
 ) -> dict[tuple[str, str], tuple[set[str], set[str]]]:
     """The lines and archs of the builds of a release, by channel and machine."""
     builds = index.builds_of(name)
-    found: dict[tuple[str, str], tuple[set[str], set[str]]] = {}
+    by_place: dict[tuple[str, str], tuple[set[str], set[str]]] = {}
     if not builds or not version:
-        return found
+        return by_place
     facts = index.component(builds)
     for build, number in zip(facts.versions, facts.releases, strict=True):
         if build.startswith(f"{version}+"):
             fields: Mapping[str, Any] = index.release(number).attributes
             place = fields.get("channel", ""), fields.get("machine", "")
-            lines, archs = found.setdefault(place, (set(), set()))
+            lines, archs = by_place.setdefault(place, (set(), set()))
             lines.add(fields.get("line", ""))
             archs.update(fields.get("archs", "").split())
-    return found
+    return by_place
 
 
 def lines_of(component: ChangedComponent) -> Iterator[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
 import zipfile
 from contextlib import ExitStack, closing
 from hashlib import sha256
+from html import escape
+from urllib.parse import quote
 
 from toolmatrix.api import online
 from toolmatrix.api.caller import caller
@@ -100,6 +101,8 @@ def add(
     requirements in a file; answers mark them as unreviewed. Raises HarvestRefused, IndexFailed, ManifestError,
     NothingMatched, OutputError, ToolMissing and UsageError.
     """
+    from tempfile import TemporaryDirectory
+
     from toolmatrix.harvest import runs
     from toolmatrix.harvest.transport import Session
 
@@ -114,19 +117,15 @@ def add(
             expected="a package of your own",
             help=f"`toolmatrix show {package}` shows it; docs/facts.md describes files that correct it",
         )
-    began, place = time.monotonic(), caller().path(os.fspath(file))
+    began = time.monotonic()
     with ExitStack() as stack:
         session = stack.enter_context(closing(Session(cache(env))))
-        source = {}
-        folder = ""
+        folder, source = "", {}
         if from_ != "index":
-            from tempfile import TemporaryDirectory
-
+            # A harvester reads indexes, so the file becomes an index of one release.
             folder = stack.enter_context(TemporaryDirectory(prefix="toolmatrix-"))
-            if from_ == "wheel":
-                source = _stock(folder, package, place)
-            else:
-                source = _stock_requirements(folder, package, version or _NO_VERSION, place)
+            stock = _stock if from_ == "wheel" else _stock_requirements
+            source = stock(folder, package, version or _NO_VERSION, caller().path(os.fspath(file)))
         context = online.context_of(index, session, env, folder)
         document = _document(context, package, version, contents=from_ != "requirements")
         _describe(document, source)
@@ -136,15 +135,17 @@ def add(
             requests=session.requests, bytes=session.bytes, seconds=time.monotonic() - began
         )
     text = runs.text(document, _ABOUT.format(package), "toolmatrix add")
-    path = os.path.join(os.fspath(output), f"{package}.yaml")
+    return _write(package, os.path.join(os.fspath(output), f"{package}.yaml"), text, effort)
+
+
+def _write(package: str, path: str, text: str, effort: Effort) -> Harvested:
     _check_own(path, text)
     with os_errors_as("cannot write the facts", path):
         os.makedirs(os.path.dirname(path) or os.curdir, exist_ok=True)
     harvested = Harvested([compare_with_file(package, path, text)], effort, checked=False)
+    # Releases that are gone from a source of one's own are gone on purpose.
     harvested.write(accept=True)
-    caller().note(
-        f"`--matrix {caller().called(path)}` puts it on top of the matrix; it is unreviewed"
-    )
+    caller().note(f"`--matrix {path}` puts it on top of the matrix; it is unreviewed")
     return harvested
 
 
@@ -199,8 +200,8 @@ def _describe_requirements(document: dict[str, Any]) -> None:
     table["rows"] = [{**row, "where": table["where"]} for row in table["rows"]]
 
 
-def _stock(folder: str, package: str, path: str) -> dict[str, str]:
-    """Make an index of one wheel; returned is how its source is described."""
+def _stock(folder: str, package: str, _version: str, path: str) -> dict[str, str]:
+    """Make an index of one wheel, which has its version; returned is how its source is described."""
     from packaging.metadata import parse_email
     from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
@@ -258,15 +259,10 @@ def _stock_requirements(folder: str, package: str, version: str, path: str) -> d
 
 def _write_index(folder: str, package: str, name: str, requires_python: str | None) -> None:
     os.mkdir(os.path.join(folder, package))
-    file: dict[str, Any] = {
-        "filename": name,
-        "url": name,
-        "hashes": {},
-        "requires-python": requires_python or None,
-    }
-    page = {"meta": {"api-version": "1.0"}, "name": package, "files": [file]}
-    with open(os.path.join(folder, package, "index.json"), "w", encoding="utf-8") as stream:
-        json.dump(page, stream)
+    # As PEP 503 describes it.
+    requires = f' data-requires-python="{escape(requires_python)}"' if requires_python else ""
+    with open(os.path.join(folder, package, "index.html"), "w", encoding="utf-8") as stream:
+        stream.write(f'<a href="{quote(name)}"{requires}>{escape(name)}</a>')
 
 
 def _check_own(path: str, text: str) -> None:

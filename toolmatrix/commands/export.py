@@ -21,14 +21,12 @@ from toolmatrix.command.option import option
 from toolmatrix.documents import (
     Annotated,
     Any,
-    Count,
     Evidence,
     HasIs,
     MatrixHead,
     NonEmpty,
     TypedDict,
 )
-from toolmatrix.errors import UsageError
 from toolmatrix.factbase.records import ClaimRecord, ReleaseRecord
 from toolmatrix.factbase.versions import ABSENT
 from toolmatrix.report.answer import head
@@ -667,49 +665,9 @@ def export(
     MatrixError and OutputError.
     """
     if bundle:
-        return _bundle(os.fspath(bundle), names, matrix)
+        from toolmatrix.commands import _bundle
+
+        return _bundle.write(os.fspath(bundle), names, matrix)
     index = open_matrix(matrix).index
     known = Names(index)
     return Export(Extract(index, map(known.component, names)))
-
-
-class BundleDocument(MatrixHead):
-    """What `toolmatrix export --bundle DIR --json` prints: the file, and what its first line declares."""
-
-    schema: Annotated[str, "toolmatrix.exported-bundle/1"]
-    path: str
-    facts: Count
-    format: str
-    programs: str
-    paths: list[str]
-    size: Count
-    sha256: str
-
-
-def _bundle(
-    folder: str, names: Sequence[str], matrix: OpenMatrix | Path | Sequence[Path] | None
-) -> Report:
-    from toolmatrix.api.caller import caller
-    from toolmatrix.factbase import bundle
-    from toolmatrix.factbase.store import built_in_paths
-    from toolmatrix.outputs import os_errors_as, replace_files
-
-    if names:
-        raise UsageError(
-            "`--bundle` takes the whole matrix",
-            expected="no names of components",
-            found=" ".join(names),
-        )
-    opened = open_matrix(matrix)
-    path = os.path.join(folder, bundle.NAME)
-    data = bundle.make(opened.index, (*built_in_paths(caller().env), *opened.paths))
-    with os_errors_as("cannot write the bundle", path):
-        os.makedirs(folder, exist_ok=True)
-    replace_files({path: data})
-    head = bundle.read_head(data[: data.index(b"\n") + 1], path)
-    document: dict[str, Any] = {**head, "schema": "toolmatrix.exported-bundle/1", "path": path}
-    text = (
-        f"{path}: matrix of {head['date']} ({head['digest'][:19]}, {head['facts']} facts), "
-        f"{len(data) / 1e6:.1f} MB, for toolmatrix {head['programs']}\n"
-    )
-    return Report(words=lambda _: text, document=lambda: document)

@@ -108,21 +108,17 @@ def update(
             _go_back(env, folder)
         return _report(before, _head(open_index((), env), _in_use(env)), "")
     record = installed.record(env)
-    key = feeds.public_key(key) if key else str(record.get("key") or "")
-    place = os.fspath(source) or str((record.get("current") or {}).get("source") or "")
-    if not place:
-        raise UsageError(
-            "no source to update from",
-            expected="a file, a folder, an address, `oci://HOST/NAME:TAG` or a URL of fsspec",
-            help=f"the first `toolmatrix update` names it; {_UPGRADE}",
-        )
-    place = caller().path(place) if os.fspath(source) and "://" not in place else place
+    # The key of an earlier update holds on, or whoever publishes could do without.
+    known_key = str(record.get("key") or "")
+    key = feeds.public_key(key) if key else known_key
+    place = _source(os.fspath(source), record)
     with feeds.opened(place, offline=offline) as open_file:
         with closing(open_file("")) as stream:
+            # Mostly there is nothing new: then the line is all that is read.
             line, rest = feeds.read_line(stream)
             head = bundle.read_head(line, place)
             now: MatrixInUse = {**_of_bundle(head), "source": place}
-            same = head["digest"] == before["digest"] and key == (record.get("key") or "")
+            same = head["digest"] == before["digest"] and key == known_key
             if same or head["date"] < before["date"]:
                 return _report(before, before, key, available=now)
             data = line + feeds.read_rest(stream, rest, head["size"])
@@ -131,17 +127,22 @@ def update(
     files = bundle.unpack(data, place)
     if not check:
         with folder_lock(folder, "update"):
-            own = {"bundle": head, "source": _lasting(place), "day": this_day(env).isoformat()}
+            own = {"bundle": head, "source": place, "day": this_day(env).isoformat()}
             _install(env, folder, files, own, key)
     return _report(before, now, key, checked=check)
 
 
-def _lasting(place: str) -> str:
-    return (
-        place
-        if "://" in place or place.startswith(("oci:", "registry:"))
-        else os.path.abspath(place)
-    )
+def _source(source: str, record: Mapping[str, Any]) -> str:
+    """The source that was named, or that of the last update. Raises UsageError where there is neither."""
+    place = source or str((record.get("current") or {}).get("source") or "")
+    if not place:
+        raise UsageError(
+            "no source to update from",
+            expected="a file, a folder, an address, `oci://HOST/NAME:TAG` or a URL of fsspec",
+            help=f"the first `toolmatrix update` names it; {_UPGRADE}",
+        )
+    # The next update may run in another folder.
+    return place if feeds.is_remote(place) else os.path.abspath(caller().path(place))
 
 
 def _in_use(env: Mapping[str, str]) -> InstalledMatrix | None:
@@ -168,6 +169,7 @@ def _install(
     name = own["bundle"]["sha256"][:_DIGITS]
     path, beside = os.path.join(folder, name), os.path.join(folder, f"{name}.new{os.getpid()}")
     record = installed.record(env)
+    # The one before is the one that answered, be it the built-in one.
     in_use = record.get("current") if _in_use(env) else None
     try:
         with os_errors_as("cannot write the matrix", beside):
