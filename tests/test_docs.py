@@ -69,9 +69,10 @@ REGISTRIES = (
 )
 
 FENCE = re.compile(r"```(\w*)$")
-# Totals of the matrix, which every fact that somebody adds would make stale.
+# Totals and the day of the matrix, which every fact that somebody adds would make stale.
 TOTAL = re.compile(
     r"\d+(?= facts and | rows of further data| sources$)|(?<= and )\d+(?= more\b)|^ +\d+(?=  [a-z]+$)"
+    r"|(?<=^matrix of )[\d-]{10}(?=: )|(?<= today \()[\d-]{10}(?=\))"
 )
 FILE = re.compile(r"# ([\w-]+\.(?:yaml|toml))$")
 MADE = re.compile(r"<!-- made: ([\w-]+) -->$")
@@ -303,7 +304,8 @@ def test_lines_left_out_stand_for_any() -> None:
     assert not fits(["a", "...", "a"], ["a"])
     assert not fits(["a"], ["a", "b"])
     assert fits(
-        ["60142 facts and 7 rows of further data"], ["60143 facts and 8 rows of further data"]
+        ["matrix of 2026-11-20: 60142 facts and 7 rows of further data"],
+        ["matrix of 2026-11-28: 60143 facts and 8 rows of further data"],
     )
     assert fits(["cuda 11.2 and 2 more", "..."], ["cuda 11.2 and 3 more"])
     assert not fits(["2 facts, oldest first"], ["3 facts, oldest first"])

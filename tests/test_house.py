@@ -220,7 +220,7 @@ PUBLIC_NAMES = {
     "commands/plan.py": "asked",
     "commands/search.py": "found hits",
     "commands/upgrade.py": "held asked",
-    "commands/page.py": "listed",
+    "api/news.py": "listed",
     "api/trials.py": "way",
     "cli/tools.py": "found",
     "compilation/execute.py": "said",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.api.requests import open_matrix as open_matrix
+    from toolmatrix.commands.add import add as add
     from toolmatrix.commands.build import build as build
     from toolmatrix.commands.check import check as check
     from toolmatrix.commands.check import check_render as check_render
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
     from toolmatrix.commands.lock import lock as lock
     from toolmatrix.commands.matrix import matrix as matrix
     from toolmatrix.commands.merge import merge as merge
+    from toolmatrix.commands.news import news as news
     from toolmatrix.commands.plan import plan as plan
     from toolmatrix.commands.render import render as render
     from toolmatrix.commands.resolve import resolve as resolve
     from toolmatrix.commands.search import search as search
     from toolmatrix.commands.show import show as show
     from toolmatrix.commands.stages import stages as stages
+    from toolmatrix.commands.update import update as update
     from toolmatrix.commands.upgrade import upgrade as upgrade
     from toolmatrix.commands.validate import validate as validate
     from toolmatrix.commands.what import what as what
@@ -65,6 +68,9 @@ _FUNCTIONS = {
     "inventory": "toolmatrix.commands.inventory",
     "validate": "toolmatrix.commands.validate",
     "merge": "toolmatrix.commands.merge",
+    "add": "toolmatrix.commands.add",
+    "update": "toolmatrix.commands.update",
+    "news": "toolmatrix.commands.news",
     "build": "toolmatrix.commands.build",
     "doctor": "toolmatrix.commands.doctor",
 }

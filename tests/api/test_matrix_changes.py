@@ -9,8 +9,8 @@ import pytest
 
 from tests.factbase.small import facts, table, write
 from tests.schemas import shipped
+from toolmatrix.api.news import changes, open_earlier
 from toolmatrix.api.requests import open_matrix
-from toolmatrix.commands.page import changes, open_earlier
 from toolmatrix.errors import MatrixError
 from toolmatrix.factbase import store
 

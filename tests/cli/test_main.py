@@ -77,7 +77,7 @@ def test_version_names_the_matrix(cli: Cli, flag: str, monkeypatch: pytest.Monke
     facts: Any = types.ModuleType("toolmatrix.factbase")
     monkeypatch.setitem(sys.modules, "toolmatrix.factbase", facts)
     assert cli(flag).out == f"toolmatrix {__version__}\n"
-    facts.about = lambda: ("2026-11-20", 1234)
+    facts.about = lambda _env: ("2026-11-20", 1234, "")
     outcome = cli("resolve", flag, "--no-such-option")
     assert outcome == (0, f"toolmatrix {__version__} (matrix 2026-11-20, 1234 facts)\n", "")
 

@@ -44,6 +44,7 @@ SAME: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["cuda", "tensorflow==2.6.5", "--invert"],
     ),
     "show": ({"subject": "bazel", "at": "2022-01-01"}, ["bazel", "--at", "2022-01-01"]),
+    "news": ({"name": ["bazel"], "since": "2026-11-20"}, ["bazel", "--since", "2026-11-20"]),
     "diagnose": ({"log": LOG, "limit": 1}, [LOG, "--limit", "1"]),
 }
 

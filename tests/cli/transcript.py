@@ -34,6 +34,9 @@ FORMS = {
 }
 
 DIGEST = re.compile(r'("digest": )"[^"]*"')
+_SHORT_DIGEST = re.compile(r"\bsha256:[0-9a-f]{12}\b")
+# Of the built-in matrix, whose day moves with every reading; small ones keep theirs.
+_DAY = re.compile(r'("date": )"(?!2026-01-02)[^"]*"(?=,\s+"digest")')
 
 
 def read(cli: Cli, line: str, form: str = "plain") -> Outcome:
@@ -52,7 +55,11 @@ def check(cli: Cli, name: str, line: str, form: str = "plain") -> Outcome:
     assert "Traceback" not in text
     assert "internal error" not in text
     text += f"(exit {outcome.code})\n"
-    assert_golden(f"{command}/{name}-{form}.txt", DIGEST.sub(r'\1"..."', text))
+    if command == "news":
+        text = _SHORT_DIGEST.sub("sha256:...", text)
+    assert_golden(
+        f"{command}/{name}-{form}.txt", DIGEST.sub(r'\1"..."', _DAY.sub(r'\1"..."', text))
+    )
     return outcome
 
 

@@ -59,9 +59,9 @@ def built_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("built_in")
 def test_the_date_and_the_number_of_facts(tmp_path: Path) -> None:
-    assert about() == ("2026-01-02", 24)
-    assert about({}) == ("2026-01-02", 24)
-    assert about({"XDG_CACHE_HOME": str(tmp_path)}) == ("2026-01-02", 24)
+    assert about(os.environ) == ("2026-01-02", 24, "")
+    assert about({}) == ("2026-01-02", 24, "")
+    assert about({"XDG_CACHE_HOME": str(tmp_path)}) == ("2026-01-02", 24, "")
 
 
 @pytest.mark.usefixtures("built_in")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import http.client
 import os
 import shutil
@@ -10,7 +11,7 @@ import socket
 import ssl
 import subprocess
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 import yaml
@@ -69,6 +70,26 @@ class Registry(NamedTuple):
         else:
             self.manifest(name, tag, images.index(*made), images.INDEX)
 
+    def artifact(self, name: str, files: Sequence[Path]) -> None:
+        """Put files under `NAME:TAG` as `oras push` does: a layer each, with its name."""
+        name, _, tag = name.partition(":")
+        empty = {**_entry(b"{}"), "mediaType": "application/vnd.oci.empty.v1+json"}
+        self._blob(name, empty["digest"], b"{}")
+        layers = []
+        for file in files:
+            data = file.read_bytes()
+            layer = _entry(data)
+            self._blob(name, layer["digest"], data)
+            layers.append({**layer, "annotations": {"org.opencontainers.image.title": file.name}})
+        manifest = {
+            "schemaVersion": 2,
+            "mediaType": images.MANIFEST,
+            "artifactType": "application/vnd.toolmatrix.matrix.v1",
+            "config": empty,
+            "layers": layers,
+        }
+        self.manifest(name, tag, images.as_json(manifest), images.MANIFEST)
+
     def manifest(self, name: str, version: str, data: bytes, media: str) -> None:
         """Put a manifest or an index."""
         path = f"/v2/{name}/manifests/{version}"
@@ -82,6 +103,11 @@ class Registry(NamedTuple):
         joint = "&" if "?" in place else "?"
         status, _ = self.ask("PUT", f"{place}{joint}digest={digest}", blob)
         assert status == 201
+
+
+def _entry(data: bytes) -> dict[str, Any]:
+    digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+    return {"mediaType": "application/octet-stream", "digest": digest, "size": len(data)}
 
 
 def need(*tools: str) -> None:

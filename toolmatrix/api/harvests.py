@@ -54,13 +54,13 @@ def cache(env: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def harvest_lock(folder: str) -> Iterator[None]:
-    """Hold the harvest lock of a directory. Raises OutputError, and UsageError where another process has it."""
+def folder_lock(folder: str, doing: str = "harvest") -> Iterator[None]:
+    """Hold the lock of a directory. Raises OutputError, and UsageError where another process has it."""
     # Windows has no such module, and what only reads or checks does not lock.
     import fcntl
 
     path = os.path.join(folder, ".lock")
-    with os_errors_as("cannot write to the directory of harvested facts", folder):
+    with os_errors_as(f"cannot write to the directory of the {doing}", folder):
         os.makedirs(folder, exist_ok=True)
         file = open(path, "w", encoding="utf-8")  # noqa: SIM115 - held open as long as the lock
     with file:
@@ -70,8 +70,8 @@ def harvest_lock(folder: str) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise UsageError(
-                "another harvest is writing there",
-                expected="one harvest at a time per directory",
+                f"another {doing} is writing there",
+                expected=f"one {doing} at a time per directory",
                 found=folder,
                 help="wait for it, or name another directory with `--output`",
             ) from None

@@ -9,6 +9,7 @@ import os.path
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from toolmatrix.api import this_day
 from toolmatrix.api.harvests import Effort, cache
@@ -62,13 +63,6 @@ def harvest_missing(
     lacking = _missing_packages(index, words)
     if not lacking:
         return None
-    for name in _SPOKEN_OF:
-        if name not in index.header["components"]:
-            raise UsageError(
-                "this matrix does not accept packages from the index",
-                expected="components " + ", ".join(_SPOKEN_OF),
-                found=f"a front page without `{name}`",
-            )
     folder = cache_folder(env)
     if not folder:
         raise OutputError(
@@ -126,27 +120,38 @@ def _text(
     env: Mapping[str, str],
     progress: Callable[[int, int], None],
 ) -> str:
-    components = index.header["components"]
     # As indexes call them (PEP 503).
     named = {re.sub(r"[-.]+", "-", name): name for name in lacking}
-    # A family like those of the matrix, so that it is read like one; JSON is YAML.
-    family = {
-        "kind": "index",
-        "about": _ABOUT,
-        "packages": {
-            package: {
-                "component": name,
-                "newest": NEWEST,
-                "besides": lacking[name] or "*",
-                "device-code": "unread",
-                "unreviewed": True,
-            }
-            for package, name in named.items()
-        },
+    packages = {
+        package: {"component": name, "newest": NEWEST, "besides": lacking[name] or "*"}
+        for package, name in named.items()
     }
-    node = yamlfile.parse(json.dumps(family).encode(), "the request", of=FAMILIES)
+    context = context_of(index, session, env).replace(progress=progress)
+    try:
+        document = packages_document(context, packages)
+    except NothingMatched as error:
+        package = error.where.path if error.where else ""
+        raise spelling.unknown(Names(index), named.get(package, package), requested=True) from None
+    return runs.text(document, _ABOUT)
+
+
+def context_of(
+    index: Index, session: Session, env: Mapping[str, str], place: str = ""
+) -> HarvestContext:
+    """What a harvester of packages that a matrix lacks needs; `place` is an index to read instead of the user's.
+
+    Raises UsageError for a matrix that facts about packages cannot be put on top of.
+    """
+    components = index.header["components"]
+    for name in _SPOKEN_OF:
+        if name not in components:
+            raise UsageError(
+                "this matrix does not accept packages from the index",
+                expected="components " + ", ".join(_SPOKEN_OF),
+                found=f"a front page without `{name}`",
+            )
     vocabulary = families.vocabulary()
-    context = HarvestContext(
+    return HarvestContext(
         session=session,
         day=this_day(env),
         packages={
@@ -155,14 +160,29 @@ def _text(
         limited=vocabulary["limited"],
         components=frozenset(components),
         pythons=tuple(index.component("python").versions),
+        place=place,
         env=env,
-        progress=progress,
     )
-    try:
-        document = families.harvest(
-            Family(name="online", kind="index", about=_ABOUT, node=node), context
-        )
-    except NothingMatched as error:
-        package = error.where.path if error.where else ""
-        raise spelling.unknown(Names(index), named.get(package, package), requested=True) from None
-    return runs.text(document, _ABOUT)
+
+
+def packages_document(
+    context: HarvestContext, packages: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The facts of packages, by name with the keys of a family, marked as unreviewed. Raises ToolmatrixError."""
+    unreviewed = {"device-code": "unread", "unreviewed": True}
+    return family_document(
+        context,
+        {
+            "kind": "index",
+            "packages": {name: {**unreviewed, **package} for name, package in packages.items()},
+        },
+    )
+
+
+def family_document(context: HarvestContext, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts of a family with these keys, read like those of the matrix. Raises ToolmatrixError."""
+    # JSON is YAML.
+    text = json.dumps({"about": _ABOUT, **fields}).encode()
+    node = yamlfile.parse(text, "the request", of=FAMILIES)
+    family = Family(name="online", kind=fields["kind"], about=_ABOUT, node=node)
+    return families.harvest(family, context)

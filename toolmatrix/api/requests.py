@@ -102,6 +102,11 @@ def open_matrix(source: Matrix = None) -> OpenMatrix:
     return OpenMatrix(index=caller().open_index(paths), paths=paths)
 
 
+def forget_built_in() -> None:
+    """Open the built-in matrix again when it is next needed: another one was installed."""
+    _BUILT_IN.clear()
+
+
 def paths_of(matrix: OpenMatrix | Path | Sequence[Path] | None) -> tuple[str, ...]:
     """The paths of the files of a matrix that is not opened for it."""
     if matrix is None or isinstance(matrix, OpenMatrix):

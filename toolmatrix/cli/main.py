@@ -95,7 +95,7 @@ class _Run:
             return self._complete()
         parsed = parse(self.argv)
         if "version" in parsed.values:
-            to_stream(self.stdout, version_line() + "\n")
+            to_stream(self.stdout, version_line(self.env) + "\n")
             return 0
         if "help" in parsed.values:
             from toolmatrix.commands.help import page
@@ -193,16 +193,17 @@ def _run(context: Context) -> int:
     return code
 
 
-def version_line() -> str:
-    """`toolmatrix VERSION (matrix DATE, N facts)`; without the matrix if it cannot be read."""
+def version_line(env: Mapping[str, str]) -> str:
+    """`toolmatrix VERSION (matrix DATE, N facts, from SOURCE)`; without the matrix if it cannot be read."""
     # The version is also needed from a broken installation.
     try:
         from toolmatrix.factbase import about
 
-        date, count = about()
+        date, count, source = about(env)
     except (ImportError, ToolmatrixError):
         return f"toolmatrix {__version__}"
-    return f"toolmatrix {__version__} (matrix {date}, {count} facts)"
+    origin = f", from {source}" if source else ""
+    return f"toolmatrix {__version__} (matrix {date}, {count} facts{origin})"
 
 
 def as_toolmatrix_error(error: Exception) -> ToolmatrixError:

@@ -299,6 +299,14 @@ _ALL = (
         documents=("component",),
     ),
     Tool(
+        name="news",
+        about="List what changed for components since a day or an earlier matrix: new releases with what they need, "
+        "and facts that were read, changed or removed.",
+        first={"name": _COMPONENT.replace(several=True, needed=False)},
+        takes=("since",),
+        documents=("news",),
+    ),
+    Tool(
         name="diagnose",
         about="Find known failures in the log of a build or a program, with the facts behind them and the remedies.",
         first={"log": _Positional(help="the path of the log, or its lines", text=True)},

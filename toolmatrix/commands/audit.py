@@ -436,7 +436,7 @@ def _tried(
 
 
 def _write_facts(imported: ImportedReleases, path: str) -> HarvestedFile:
-    with harvests.harvest_lock(os.path.dirname(path) or "."):
+    with harvests.folder_lock(os.path.dirname(path) or "."):
         # Read under the lock, so that rows of other writers stay.
         document = runs.imports_document(path, imported.together, imported.breaks)
         text = runs.text(document, runs.ABOUT_IMPORTS, "toolmatrix audit --import --write")

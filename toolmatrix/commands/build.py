@@ -81,7 +81,7 @@ def record_builds(index: Index, builds: Iterable[tuple[Built, str]], path: str) 
             rows.append(row)
     if not rows:
         return
-    with harvests.harvest_lock(os.path.dirname(path) or "."):
+    with harvests.folder_lock(os.path.dirname(path) or "."):
         # Read under the lock, so that rows of other writers stay.
         document = runs.builds_document(path, rows)
         text = runs.text(document, runs.ABOUT_BUILDS, "toolmatrix build --write")

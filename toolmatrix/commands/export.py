@@ -10,13 +10,23 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from collections.abc import Iterator
 from functools import cached_property
 
-from toolmatrix.api import PLAIN, Outcome
+from toolmatrix.api import PLAIN, Outcome, Report
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.command import command
-from toolmatrix.documents import Annotated, Any, Evidence, HasIs, MatrixHead, NonEmpty, TypedDict
+from toolmatrix.command.option import option
+from toolmatrix.documents import (
+    Annotated,
+    Any,
+    Evidence,
+    HasIs,
+    MatrixHead,
+    NonEmpty,
+    TypedDict,
+)
 from toolmatrix.factbase.records import ClaimRecord, ReleaseRecord
 from toolmatrix.factbase.versions import ABSENT
 from toolmatrix.report.answer import head
@@ -25,9 +35,10 @@ from toolmatrix.request.names import Names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from toolmatrix.api import Matrix
+    from toolmatrix.api import Path
+    from toolmatrix.api.requests import OpenMatrix
     from toolmatrix.factbase.index import Index
     from toolmatrix.factbase.records import (
         Binding,
@@ -632,14 +643,31 @@ class Export(Outcome):
     examples=(
         "toolmatrix export --output matrix.json",
         "toolmatrix export torch cudnn --format csv",
+        "toolmatrix export --bundle public",
     ),
 )
-def export(*names: str, matrix: Matrix = None) -> Export:
+def export(
+    *names: str,
+    bundle: Path = option(
+        "--bundle",
+        shape="path",
+        configurable=False,
+        completer="dir",
+        metavar="DIR",
+        help="Write the whole matrix, compiled, into this directory, for `toolmatrix update`",
+    ),
+    matrix: OpenMatrix | Path | Sequence[Path] | None = None,
+) -> Export | Report:
     """Export facts for other tools.
 
     They are the facts about some components, their variants, and what they were read from; all facts where none is
-    named. A name is that of a component, or any other that it has. Raises NothingMatched.
+    named. A name is that of a component, or any other that it has. Raises NothingMatched; with `bundle` UsageError,
+    MatrixError and OutputError.
     """
+    if bundle:
+        from toolmatrix.commands import _bundle
+
+        return _bundle.write(os.fspath(bundle), names, matrix)
     index = open_matrix(matrix).index
     known = Names(index)
     return Export(Extract(index, map(known.component, names)))

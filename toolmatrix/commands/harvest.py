@@ -16,7 +16,7 @@ from toolmatrix.api.harvests import (
     cache,
     compare_with_file,
     describe_changes,
-    harvest_lock,
+    folder_lock,
     state_of,
 )
 from toolmatrix.api.requests import open_matrix, paths_of
@@ -195,7 +195,7 @@ def harvest(
     source_path = calling.path(os.fspath(from_)) if from_ and calling.is_flag("from_") else ""
     folder = _folder(os.fspath(output))
     # A check does not need the lock.
-    with nullcontext() if check else harvest_lock(folder):
+    with nullcontext() if check else folder_lock(folder):
         wanted = families.select_families(families.families(), names)
         began = time.monotonic()
         readings, damage = _readings(wanted, source_path, executor, matrix)

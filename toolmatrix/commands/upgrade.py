@@ -10,6 +10,7 @@ from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import request_context
 from toolmatrix.command import PRINTED, command
 from toolmatrix.documents import Annotated, Any, Evidence, MatrixHead, TypedDict
+from toolmatrix.errors import LockError
 from toolmatrix.factbase import evidence as words
 from toolmatrix.report import answer, claims, cores, remarks, terminal
 from toolmatrix.request import upgrades as asking
@@ -44,13 +45,20 @@ if TYPE_CHECKING:
 def upgrade(lock: Path = "toolmatrix.lock", *, matrix: Matrix = None) -> Report:
     """Show possible upgrades of a lock, and what prevents others.
 
-    Each is shown with what would move with it and with the command that writes it; nothing is written. Raises
-    LockError, and NothingMatched or UsageError where what the lock answers cannot be asked of this matrix.
+    Each is shown with what would move with it and with the command that writes it; nothing is written. `update` renews
+    the matrix. Raises LockError, and NothingMatched or UsageError where what the lock answers cannot be asked of this
+    matrix.
     """
     from toolmatrix.lockfile.lock_file import read
 
     path, context = os.fspath(lock), request_context(matrix)
-    index, locked = context.index, read(path)
+    index = context.index
+    try:
+        locked = read(path)
+    except LockError as error:
+        hint = "`toolmatrix update` renews the matrix"
+        error.help = "; ".join(filter(None, (error.help, hint)))
+        raise
     # A command with one request can only write a lock with one environment.
     single = len(locked.environments) == 1
     environments: dict[str, UpgradedEnvironment] = {}

@@ -9,14 +9,13 @@ if TYPE_CHECKING:
     from toolmatrix.factbase.index import Index
 
 
-def about(env: Mapping[str, str] | None = None) -> tuple[str, int]:
-    """The date of the built-in matrix and how many facts it holds. Raises MatrixError."""
-    import os
+def about(env: Mapping[str, str]) -> tuple[str, int, str]:
+    """The date of the matrix in use, how many facts it holds, and the source of its update. Raises MatrixError."""
+    from toolmatrix.factbase import installed, store
 
-    from toolmatrix.factbase.store import open_index
-
-    header = open_index((), os.environ if env is None else env).header
-    return header["date"], header["facts"]
+    header = store.open_index((), env).header
+    updated = installed.current(env, lambda: store.built_in_index(env).header["date"])
+    return header["date"], header["facts"], updated.source if updated else ""
 
 
 def names(index: Index, kind: str, prefix: str) -> list[str]:

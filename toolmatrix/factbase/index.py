@@ -39,7 +39,7 @@ from toolmatrix.factbase.versions import Scale
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
     from toolmatrix.factbase.records import FactRecord, Header
@@ -212,7 +212,7 @@ class Index:
 
     def _value(self, name: str, data: bytes) -> Any:
         try:
-            return _json(data)
+            return json_value(data)
         except (ValueError, RecursionError) as error:
             raise self._damaged(name) from error
 
@@ -248,6 +248,28 @@ class Index:
         for component in self.header["components"]:
             names += component_file(component), facts_file(component)
         return {HEADER: data} | {name: self._read(name) for name in names}
+
+    def records(self, component: str) -> Iterator[FactRecord]:
+        """Every claim, release and row in the file of a component, or of none; claims may be of another's rows."""
+        for line in self._records_of(component).splitlines():
+            values = json_value(line)
+            # The others are lists of claims.
+            if values and isinstance(values[0], int):
+                yield _fact(values)
+
+    def check(self) -> None:
+        """Read all that there is. Raises IndexDamaged for what cannot be read, or is of another shape."""
+        try:
+            for table in ("owners", "channels", "products", "support", "breaks"):
+                self._table(table)
+            self.sources()
+            for component in self._all:
+                if component:
+                    self.scale(component)
+                for _ in self.records(component):
+                    continue
+        except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
+            raise self._damaged(HEADER) from error
 
     @property
     def _all(self) -> tuple[str, ...]:
@@ -313,7 +335,7 @@ class Index:
             for line in self._records_of(name).splitlines(keepends=True):
                 number, following = following, following + len(line)
                 if line.startswith(_RELEASE):
-                    release = ReleaseRecord._make(_json(line[:-1])[1:])
+                    release = ReleaseRecord._make(json_value(line[:-1])[1:])
                     id = f"{release.component}=={release.selector}"
                 # Behind its kind a claim or row has its id; other lines are lists of claims.
                 elif line[:1] == b"[" != line[1:2]:
@@ -357,7 +379,7 @@ class Index:
 
     def sources(self) -> dict[str, SourceRecord]:
         """Every source by its name."""
-        entries = map(_json, self._text("sources.jsonl").splitlines())
+        entries = map(json_value, self._text("sources.jsonl").splitlines())
         return {name: SourceRecord._make(fields) for name, fields in entries}
 
     def source(self, name: str) -> SourceRecord:
@@ -447,7 +469,8 @@ def _quoted(key: str) -> str:
     return '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _json(data: bytes) -> Any:
+def json_value(data: bytes) -> Any:
+    """The value of a JSON text, without the import of `json`. Raises ValueError or RecursionError."""
     text = data.decode()
     try:
         value, end = _scan(text, 0)

@@ -119,7 +119,7 @@ class FrontPage(Value):
 
     schema: Annotated[str, FRONT]
     date: Day
-    """The day the matrix as a whole was last reviewed."""
+    """The day from which it is; that of the newest reading of a source, if that is later."""
     components: Mapping[ComponentName, ComponentLayout]
     """In the order in which the solver chooses."""
     aliases: Mapping[str, Text] = {}

@@ -51,6 +51,9 @@ def load(
     merged = merged or Matrix()
     for path, root, kind in zip(paths[start:], roots[start:], kinds[start:], strict=True):
         _facts(_front(root, path, merged, left_out) if kind == FRONT else [root], merged)
+        # A matrix is of the day of its newest reading, and a user's file on top does not make it newer.
+        if kind == FRONT:
+            merged.date = max(merged.date, *(source.read for source in merged.sources.values()), "")
     return merged
 
 

@@ -1,4 +1,4 @@
-"""Finds the index for a matrix: the one shipped in the wheel, one in the user's cache, or a new one made from YAML.
+"""Finds the index for a matrix: that of an update, the one shipped in the wheel, one in the user's cache, or a new one.
 
 An index says in its header from which files it was made, and in which state (size and time) they were; one in the cache
 is named by the paths of its matrices and by the state of the modules here, which make it. YAML is parsed only when that
@@ -12,11 +12,13 @@ import zlib
 
 from toolmatrix import resources
 from toolmatrix.errors import MatrixError
+from toolmatrix.factbase import installed
 from toolmatrix.factbase.index import HEADER, Index, IndexDamaged, IndexFolder, in_memory
+from toolmatrix.factbase.installed import states
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from toolmatrix.factbase.model import Matrix
@@ -40,6 +42,22 @@ def open_index(
     `making` is entered while one has to be made, which takes seconds.
     """
     built_in = os.path.join(resources.matrix_root(), "matrix.yaml")
+    updated = installed.current(env, lambda: built_in_index(env).header["date"])
+    # An update whose folder was removed is none.
+    if updated and (index := _read(updated.index)):
+        if not overlays:
+            return index
+        built_in, *on_top = updated.paths
+        overlays = (*on_top, *overlays)
+    return _open(overlays, built_in, env, making)
+
+
+def _open(
+    overlays: Sequence[str],
+    built_in: str,
+    env: Mapping[str, str],
+    making: Callable[[], AbstractContextManager[object]] | None = None,
+) -> Index:
     shipped = "" if overlays else resources.builtin_index()
     if shipped:
         index = _read(shipped)
@@ -81,6 +99,17 @@ def _is_current(index: Index, root: str) -> bool:
     return bool(files)
 
 
+def built_in_index(env: Mapping[str, str]) -> Index:
+    """The index of the matrix that the program came with, whatever is installed by an update. Raises MatrixError."""
+    return _open((), os.path.join(resources.matrix_root(), "matrix.yaml"), env)
+
+
+def built_in_paths(env: Mapping[str, str]) -> tuple[str, ...]:
+    """The paths of the files that an answer without files on top is compiled from."""
+    updated = installed.current(env, lambda: built_in_index(env).header["date"])
+    return updated.paths if updated else (os.path.join(resources.matrix_root(), "matrix.yaml"),)
+
+
 def cache_folder(env: Mapping[str, str]) -> str:
     """The user's directory for what can be made again, "" where there is none."""
     # The XDG base directory specification has a relative path ignored.
@@ -94,7 +123,7 @@ def _program() -> str:
     # The times of the modules represent their contents, which saves reading them.
     with os.scandir(os.path.dirname(os.path.abspath(__file__))) as entries:
         code = sorted(entry.path for entry in entries if entry.name.endswith(".py"))
-    return "\n".join(f"{name} {state}" for name, state in _states(code).items())
+    return "\n".join(f"{name} {state}" for name, state in states(code).items())
 
 
 def _name(paths: Sequence[str]) -> str:
@@ -104,26 +133,17 @@ def _name(paths: Sequence[str]) -> str:
     return f"{kind}{zlib.crc32(data):08x}{zlib.adler32(data):08x}"
 
 
-def _states(names: Iterable[str]) -> States:
-    # Nothing where one is missing: then there is no state that an index could be of.
-    try:
-        stats = {os.path.abspath(name): os.stat(name) for name in names}
-    except OSError:
-        return {}
-    return {name: (state.st_size, state.st_mtime_ns) for name, state in stats.items()}
-
-
 def _rebuild(paths: Sequence[str], cached: str) -> Index:
     from toolmatrix.factbase import load
 
     try:
-        before = _states(name for path in paths for name in load.files(path))
+        before = states(name for path in paths for name in load.files(path))
     except MatrixError:
         # `load` reports the error and its place, as it checks more before it reads the list.
         before = {}
     files = build(paths, before, os.path.dirname(cached))
     # Files that changed meanwhile make an index of neither state.
-    if cached and before and before == _states(before):
+    if cached and before and before == states(before):
         _keep(cached, files)
     return Index(cached, in_memory(files))
 
@@ -172,8 +192,10 @@ def _build_on_top(paths: Sequence[str], files: States, cache: str) -> dict[str, 
 
 def _find_compiled(paths: Sequence[str], cache: str, digest: str) -> Index | None:
     """The index without files on top, if one of that digest is there."""
-    for path in (resources.builtin_index(), os.path.join(cache, _name(paths[:1]))):
-        index = _read(path) if path else None
+    # A wheel and an update have it beside the front page.
+    beside = os.path.join(os.path.dirname(paths[0]), "index")
+    for path in (beside, os.path.join(cache, _name(paths[:1]))):
+        index = _read(path)
         if index is not None and index.header["digest"] == digest:
             return index
     return None

@@ -287,25 +287,10 @@ class Pages:
             return name if name in self.index.header["components"] else ""
         return record.subject
 
-    def text_of(self, record: FactRecord) -> str:
+    @staticmethod
+    def text_of(record: FactRecord) -> str:
         """A fact in words."""
-        if isinstance(record, ReleaseRecord):
-            dated = f" on {record.date}" if record.date else ""
-            return f"{record.component} {record.selector} was released{dated}"
-        if isinstance(record, RowRecord):
-            return ", ".join(f"{name} {value}" for name, value in record.cells)
-        named = f"every {record.subject}"
-        if record.releases != "*":
-            named = f"{record.subject} {record.releases}"
-        conditions = ", ".join(f"{name} {value}" for name, value in record.conditions)
-        context = f" ({conditions})" if conditions else ""
-        if record.kind == "needs":
-            return f"{named}{context} needs {terminal.listing(list(record.alternatives), 'or')}"
-        if record.says:
-            return f"{named}{context}: {claims.filled(record)}"
-        if record.selector == "absent":
-            return f"{named}{context} excludes {record.component}"
-        return f"{named}{context} {_VERBS[record.kind]} {record.component} {record.selector}"
+        return text_of(record)
 
     # many facts
 
@@ -369,6 +354,27 @@ class Pages:
             and source in ("", record.source)
             and (name in (record.subject, record.component) or name in record.alternatives)
         ]
+
+
+def text_of(record: FactRecord) -> str:
+    """A fact in words."""
+    if isinstance(record, ReleaseRecord):
+        dated = f" on {record.date}" if record.date else ""
+        return f"{record.component} {record.selector} was released{dated}"
+    if isinstance(record, RowRecord):
+        return ", ".join(f"{name} {value}" for name, value in record.cells)
+    named = f"every {record.subject}"
+    if record.releases != "*":
+        named = f"{record.subject} {record.releases}"
+    conditions = ", ".join(f"{name} {value}" for name, value in record.conditions)
+    context = f" ({conditions})" if conditions else ""
+    if record.kind == "needs":
+        return f"{named}{context} needs {terminal.listing(list(record.alternatives), 'or')}"
+    if record.says:
+        return f"{named}{context}: {claims.filled(record)}"
+    if record.selector == "absent":
+        return f"{named}{context} excludes {record.component}"
+    return f"{named}{context} {_VERBS[record.kind]} {record.component} {record.selector}"
 
 
 class _Standing:
