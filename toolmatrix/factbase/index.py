@@ -33,6 +33,7 @@ from toolmatrix.factbase.records import (
     RowGroup,
     RowRecord,
     SourceRecord,
+    ImageRecord,
     SupportRecord,
 )
 from toolmatrix.factbase.versions import Scale
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     ReadFile: TypeAlias = Callable[[str, int, "int | None"], bytes]
     """The bytes of a file by its name, from a place on, and so many of them; raises OSError or KeyError."""
 
-FORMAT = "toolmatrix-index/12"
+FORMAT = "toolmatrix-index/13"
 HEADER, ROWS = "header.json", "rows.jsonl"
 BLOCK = 32768
 """Bytes of records that are compressed together."""
@@ -387,6 +388,10 @@ class Index:
     def support(self, component: str) -> list[SupportRecord]:
         """What is known of the ends of support of a component, a later reading first; nothing where nothing is."""
         return [*map(SupportRecord._make, self._table("support").get(component, ()))]
+
+    def images(self) -> list[ImageRecord]:
+        """What lists of images say of which can be pulled."""
+        return [*map(ImageRecord._make, self._table("images"))]
 
     def breaks(self, component: str) -> list[BreakRecord]:
         """The releases of a component that broke what was made for those before, the oldest first."""
