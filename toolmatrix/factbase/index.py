@@ -28,12 +28,12 @@ from toolmatrix.factbase.records import (
     ClaimRecord,
     ComponentFacts,
     Dispute,
+    ImageRecord,
     Product,
     ReleaseRecord,
     RowGroup,
     RowRecord,
     SourceRecord,
-    ImageRecord,
     SupportRecord,
 )
 from toolmatrix.factbase.versions import Scale

@@ -338,7 +338,7 @@ class BuildRecord(NamedTuple):
 class ImageRecord(NamedTuple):
     """What a list says of images: whether they can be pulled on a day; `fact` is the id of the row that says so.
 
-    `image` is a pattern, `recipe` where the recipes of deleted ones lie, and `note` what to know of those that are there.
+    `image` is a pattern, `recipe` where the recipes of deleted ones are, and `note` what to know of one that is there.
     """
 
     fact: str

@@ -63,9 +63,9 @@ class MissingRelease(Value):
 class RequestedParts(Value):
     """All parts of one environment, the machine that it is for, and what of it the matrix does not know.
 
-    `missing` are releases that are known not to be there, `images` those of which lists of images speak, `unread` the components of which a line wants a release that
-    the matrix does not know, `written` all parts in the order of the file, also those that a later one replaces, and
-    `items` all that installers are called for.
+    `missing` are releases that are known not to be there, `images` those of which lists of images speak, `unread` the
+    components of which a line wants a release that the matrix does not know, `written` all parts in the order of the
+    file, also those that a later one replaces, and `items` all that installers are called for.
     """
 
     name: str
