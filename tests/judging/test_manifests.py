@@ -87,6 +87,25 @@ def container(*lines: str) -> str:
             ),
             [],
         ),
+        # Images that lists of tags have no more, or never had; a registry of one's own may have them, and of others
+        # lists are silent.
+        (
+            container("FROM nvidia/cuda:10.0-cudnn7-devel-ubuntu18.04"),
+            ["TM118 + nvidia/cuda:10.0-cudnn7-devel-ubuntu18.04"],
+        ),
+        (
+            container("ARG CUDA=11.7.0", "FROM nvcr.io/nvidia/cuda:${CUDA}-base-ubuntu22.04"),
+            ["TM118 + nvcr.io/nvidia/cuda:11.7.0-base-ubuntu22.04"],
+        ),
+        (container("FROM docker.io/nvidia/cuda"), ["TM118 + docker.io/nvidia/cuda"]),
+        (container("FROM nvidia/cuda:11.0-base"), ["TM118 + nvidia/cuda:11.0-base"]),
+        (container("FROM python:3.6-bookworm"), ["TM118 + python:3.6-bookworm"]),
+        (container("FROM nvidia/cuda:11.0.3-base-ubuntu20.04", "FROM python:3.6-buster"), []),
+        (container("FROM example.org/nvidia/cuda:10.0-base"), []),
+        (container("FROM nvidia/cuda:13.9.0-base-ubuntu26.04"), []),
+        (container("FROM nvidia/cuda:10.0-base@sha256:" + "0" * 64), []),
+        (container("FROM centos:7", "RUN yum install -y gcc"), ["TM119 + centos:7"]),
+        (container("FROM centos:7", "RUN sed -i s,a,vault.centos.org, r && yum install gcc"), []),
         # The Python of an image, of a distribution, and one that nobody can tell.
         (
             container("FROM python:3.12-slim", "RUN pip install torch==2.1.0"),

@@ -101,6 +101,53 @@ class NoLocalVersion(ManifestFinding):
         return f"add {' '.join(self.options)}" if self.options else "name the index that has it"
 
 
+class ImageGone(ManifestFinding):
+    """An image that cannot be pulled since a day; `near` are others that can, and `recipe` is where its own lies.
+
+    The nearest `moves` to another major release.
+    """
+
+    code: str = "TM118"
+    image: str
+    since: str
+    near: tuple[str, ...]
+    moves: bool
+    recipe: str
+
+    def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
+        return f"{self.image} cannot be pulled"
+
+    @property
+    def reason(self) -> str:
+        """By when it was gone, as far as lists tell it."""
+        return f"it is not among its tags as of {self.since}"
+
+    def help(self) -> str:
+        """The nearest image, and what builds the one that is gone."""
+        near = self.near[0] if self.near else ""
+        ways = [f"begin with {near}" + (", of another major release" if self.moves else "")]
+        ways = ways if near else []
+        if self.recipe:
+            ways.insert(0 if self.moves else 1, f"build it from its recipe ({self.recipe})")
+        return ", or ".join(ways) or "name a tag that its repository has"
+
+
+class MirrorsGone(ManifestFinding):
+    """An image that is there, and in which packages of its distribution cannot be installed as it is."""
+
+    code: str = "TM119"
+    image: str
+    why: str
+
+    def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
+        return f"packages cannot be installed in {self.image} as it is"
+
+    @property
+    def reason(self) -> str:
+        """What it lacks."""
+        return self.why
+
+
 class Replaced(ManifestFinding):
     """A package that a later command replaces, and what it leaves behind; `pins` prevent it, `kept` is the old one.
 

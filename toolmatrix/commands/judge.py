@@ -402,7 +402,8 @@ class ManifestReport:
             f"{reason}{f' ({ground.evidence})' if ground.evidence else ''} {notes.cite(ground.facts)}"
             for ground, reason in zip(finding.grounds, entry["because"], strict=False)
         ]
-        for reason in reasons or entry["because"]:
+        own = f" {notes.cite(finding.facts)}" if finding.facts and not finding.grounds else ""
+        for reason in reasons or [f"{reason}{own}" for reason in entry["because"]]:
             lines += screen.wrap(reason, "    | ", "    |   ")
         if entry["help"]:
             lines += screen.wrap(f"help: {entry['help']}", "", " " * 6)

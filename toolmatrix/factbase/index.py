@@ -28,6 +28,7 @@ from toolmatrix.factbase.records import (
     ClaimRecord,
     ComponentFacts,
     Dispute,
+    ImageRecord,
     Product,
     ReleaseRecord,
     RowGroup,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     ReadFile: TypeAlias = Callable[[str, int, "int | None"], bytes]
     """The bytes of a file by its name, from a place on, and so many of them; raises OSError or KeyError."""
 
-FORMAT = "toolmatrix-index/12"
+FORMAT = "toolmatrix-index/13"
 HEADER, ROWS = "header.json", "rows.jsonl"
 BLOCK = 32768
 """Bytes of records that are compressed together."""
@@ -409,6 +410,10 @@ class Index:
     def support(self, component: str) -> list[SupportRecord]:
         """What is known of the ends of support of a component, a later reading first; nothing where nothing is."""
         return [*map(SupportRecord._make, self._table("support").get(component, ()))]
+
+    def images(self) -> list[ImageRecord]:
+        """What lists of images say of which can be pulled."""
+        return [*map(ImageRecord._make, self._table("images"))]
 
     def breaks(self, component: str) -> list[BreakRecord]:
         """The releases of a component that broke what was made for those before, the oldest first."""

@@ -335,6 +335,20 @@ class BuildRecord(NamedTuple):
     cells: Mapping[str, str]
 
 
+class ImageRecord(NamedTuple):
+    """What a list says of images: whether they can be pulled on a day; `fact` is the id of the row that says so.
+
+    `image` is a pattern, `recipe` where the recipes of deleted ones are, and `note` what to know of one that is there.
+    """
+
+    fact: str
+    image: str
+    pulls: str
+    day: str
+    recipe: str
+    note: str
+
+
 class SupportRecord(NamedTuple):
     """Until when releases of a component, those in `mask`, are supported; `fact` is the id of the row that says so.
 

@@ -9,11 +9,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from toolmatrix.factbase import evidence as words
-from toolmatrix.factbase import layout, pieces, versions
+from toolmatrix.factbase import layout, pieces, pulling, versions
 from toolmatrix.factbase.model import (
     BREAKS,
     CODE,
     CODE_LIST,
+    DATA_LISTS,
+    IMAGES_LIST,
     KINDS,
     LISTS,
     PRODUCTS,
@@ -44,7 +46,11 @@ _PRINTED = (
     "rule",
     "unreleased",
 )
-_CODE = ("component", "kind", "against")
+# The first columns of a data table by what it lists.
+_COLUMNS = {
+    CODE_LIST: ("component", "kind", "against"),
+    IMAGES_LIST: ("image", "pulls", "day"),
+}
 
 
 def statement(recorder: Recorder, node: YamlNode) -> None:
@@ -125,17 +131,19 @@ def _claims(recorder: Recorder, fields: Mapping[str, YamlNode], base: Claim) -> 
 def data(recorder: Recorder, node: YamlNode) -> None:
     """Read sourced rows about what is no component; a row is known by its place in the table.
 
-    With `lists: code` each row is about the code of one component, and is known by its name.
+    With `lists: code` each row is about the code of one component, and is known by its name; with `lists: images` it
+    says whether images can be pulled.
     """
     fields = pieces.fields(node, "a data table", layout.DataLayout)
     name = recorder.group(fields)
     origin = pieces.Provenance.read(fields, recorder.known)
     columns = [column.string("a column") for column in fields["columns"].sequence("columns")]
-    lists = pieces.choice(fields, "lists", (CODE_LIST,))
-    if lists and tuple(columns[: len(_CODE)]) != _CODE:
+    lists = pieces.choice(fields, "lists", DATA_LISTS)
+    expected = _COLUMNS.get(lists, ())
+    if tuple(columns[: len(expected)]) != expected:
         fields["columns"].fail(
-            "a list of code has the wrong columns",
-            expected=", ".join(_CODE),
+            f"a list of {lists} has the wrong columns",
+            expected=", ".join(expected),
             found=", ".join(columns) or "none",
         )
     about = pieces.text(fields, "about", name)
@@ -148,13 +156,15 @@ def data(recorder: Recorder, node: YamlNode) -> None:
                 expected=f"{len(columns)} cells",
                 found=f"{len(cells)} cells",
             )
-        if lists:
+        if lists == CODE_LIST:
             _check_code(recorder, row, cells)
+        elif lists:
+            _check_images(row, cells)
         named_cells = zip(columns, cells, strict=False)
         recorder.row(
             row,
             TableRow(
-                id=f"{name}/{pieces.printed(cells[0]) if lists else index + 1}",
+                id=f"{name}/{pieces.printed(cells[0]) if lists == CODE_LIST else index + 1}",
                 table=name,
                 about=about,
                 subject=name,
@@ -171,7 +181,7 @@ def _check_code(recorder: Recorder, row: YamlNode, cells: Sequence[YamlNode]) ->
     pieces.known_component(cells[0], recorder.components)
     kind = cells[1].choice("a kind of code", CODE)
     # Silence about what binaries are bound to would read as if they were bound to nothing.
-    against = cells[2].several() if len(cells) > len(_CODE) - 1 else []
+    against = cells[2].several() if len(cells) > len(_COLUMNS[CODE_LIST]) - 1 else []
     for component in against:
         pieces.known_component(component, recorder.components)
     if (kind == "pure") == bool(against):
@@ -181,6 +191,17 @@ def _check_code(recorder: Recorder, row: YamlNode, cells: Sequence[YamlNode]) ->
             expected="no third cell" if against else "a list of components in the third cell",
             found=pieces.printed(cells[2]) if against else "none",
         )
+
+
+def _check_images(row: YamlNode, cells: Sequence[YamlNode]) -> None:
+    if len(cells) < len(_COLUMNS[IMAGES_LIST]):
+        row.fail("a row of images is too short", expected=", ".join(_COLUMNS[IMAGES_LIST]))
+    image, pulls, day = cells[:3]
+    if not pulling.is_pattern(image.string("images")):
+        image.fail("no pattern of images", expected="a reference, with `*` and `{a,b}`")
+    pulls.choice("whether images can be pulled", pulling.PULLS)
+    if not _DAY.fullmatch(day.string("a day")):
+        day.fail("no day", expected="a day, such as 2023-07-04")
 
 
 _PACKAGE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")

@@ -328,20 +328,29 @@ def _published_claims(recorder: Recorder, of: str, builds: list[Release]) -> Ite
     releases = sorted(release.version for release in recorder.releases(of))
     known = [release for release in releases if release in covered]
     unread = [release for release in releases if release not in covered]
-    # What a channel that was not read publishes for is no accelerator without builds.
+    # What a channel that was not read publishes for is no accelerator that a release has no builds for.
     read = {name for build in builds for name in _runs_on(build.attributes["accelerator"])}
     unseen = {
         accelerator: channel
         for channel in recorder.channels.values()
         if of in channel.unread
         for accelerator in channel.lines.values()
-        if accelerator not in read
     }
-    condition = (("accelerator", " ".join(sorted(read))),) if unseen else ()
-    needs = claim("needs", known, kind="needs", component=name(of), alternatives=(name(of),))
-    yield needs.replace(when=(*needs.when, *condition))
     published = sorted(_releases_by_build(builds).items())
+    own: dict[str, set[str]] = {release: set() for release in known}
+    for (component, selector, _), releases in published:
+        for release in releases if component == "accelerator" else ():
+            own[release].update(selector.split())
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for release, accelerators in own.items():
+        alike.setdefault(tuple(sorted(unseen.keys() - accelerators)), []).append(release)
+    for index, (lacking, releases) in enumerate(sorted(alike.items())):
+        condition = (("accelerator", " ".join(sorted(read.difference(lacking)))),)
+        mark = f"needs.{index}" if index else "needs"
+        needs = claim(mark, releases, kind="needs", component=name(of), alternatives=(name(of),))
+        yield needs.replace(when=(*needs.when, *(condition if lacking else ())))
     for index, ((component, selector, machine), releases) in enumerate(published):
+        beyond = sorted(unseen.keys() - {*selector.split()}) if component == "accelerator" else []
         yield claim(
             f"{component}.{index + 1}",
             releases,
@@ -350,8 +359,8 @@ def _published_claims(recorder: Recorder, of: str, builds: list[Release]) -> Ite
             selector=selector,
             topic=f"published-{component}",
             says="is published for {value}",
-            least=bool(unseen) and component == "accelerator",
-            note=f"{next(iter(unseen.values())).title} was not read" if unseen else "",
+            least=bool(beyond),
+            note=f"{unseen[beyond[0]].title} was not read" if beyond else "",
             rule=ONLY_THESE if ONLY_THESE in recorder.rules else "",
         )
     if unread:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import zlib
+from functools import cached_property
 
-from toolmatrix.factbase import minimums, records, versions
+from toolmatrix.factbase import minimums, pulling, records, versions
 from toolmatrix.factbase.compiled import union
 from toolmatrix.factbase.index import (
     BLOCK,
@@ -18,7 +19,7 @@ from toolmatrix.factbase.index import (
     facts_file,
     first_number,
 )
-from toolmatrix.factbase.model import BUILDS, PRODUCTS, SUPPORT, Component, PackageCode
+from toolmatrix.factbase.model import BUILDS, IMAGES_LIST, PRODUCTS, SUPPORT, Component, PackageCode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
     _Fact = TypeVar("_Fact")
     _Record = TypeVar("_Record", bound=NamedTuple)
+
+# The columns of lists of images.
+_IMAGE = ("image", "pulls", "day", "recipe", "note")
 
 
 def write(
@@ -137,7 +141,7 @@ class _Writer:
                 dates=dates,
                 since_days=since_days,
                 since_masks=since_masks,
-                yanked=_mask(scale, (release for release in releases if release.yanked)),
+                yanked=_mask(scale, filter(self.is_withdrawn, releases)),
                 releases=[self.release(release) for release in releases],
                 packages=_packages(releases) if matrix.components[name].variant_of else {},
                 brings=self.brings(bindings.get(name, ())),
@@ -265,6 +269,7 @@ class _Writer:
             "breaks.json": _dump(minimums.breaks(matrix)),
             "channels.json": _dump(channels),
             "owners.json": _dump({name: sorted(of) for name, of in sorted(self.owners.items())}),
+            "images.json": _dump(self.images),
             "products.json": _dump(self.products()),
             "support.json": _dump(self.support()),
             ROWS: b"".join(self.lines[""]),
@@ -296,6 +301,23 @@ class _Writer:
             record = records.SupportRecord._make([row.id, mask, *columns, row.evidence])
             by_component.setdefault(component, []).append(record)
         return by_component
+
+    @cached_property
+    def images(self) -> list[records.ImageRecord]:
+        """The rows of lists that say which images can be pulled."""
+        rows = sorted(self.compiled.matrix.rows.items(), key=lambda entry: _place(entry[0]))
+        return [
+            records.ImageRecord(name, *(cells.get(column, "") for column in _IMAGE))
+            for name, row in rows
+            if row.lists == IMAGES_LIST and (cells := dict(row.cells))
+        ]
+
+    def is_withdrawn(self, release: Release) -> bool:
+        """True for a release that is chosen only if it is named: an image that cannot be pulled is one."""
+        gone = release.component == pulling.BASE and (
+            pulling.availability(self.images, release.version).pulls == "no"
+        )
+        return release.yanked or gone
 
     def products(self) -> list[records.Product]:
         """Every name that a device is sold under: the cells `products` of tables that list products."""
@@ -384,6 +406,12 @@ def _package(variant: Release) -> str:
 
 def _is_unreviewed(release: Release) -> bool:
     return bool(records.UNREVIEWED & release.attributes.keys())
+
+
+def _place(name: str) -> tuple[str, int]:
+    """The table of a row that has no name of its own, and its place there."""
+    table, _, number = name.rpartition("/")
+    return table, int(number) if number.isdigit() else 0
 
 
 def _mask(scale: Scale, releases: Iterable[Release]) -> int:

@@ -56,6 +56,8 @@ class Package(Value):
     # The number of newest releases to read, 0 for all, and a selector for as many more.
     newest: int = 0
     besides: str = ""
+    # Requirements that builds for other accelerators, on other indexes, do not have.
+    cuda_only: tuple[str, ...] = ()
     # It is used without review, so rows show the day and requirements that they leave out.
     unreviewed: bool = False
     # It is also built from source, so its files limit only wheels; other facts have the requirements of a build
@@ -411,6 +413,7 @@ class _Tables:
             **{
                 column: {
                     "as": "limits" if column in self.context.limited else "requires",
+                    **({"context": _WITHOUT_ROCM} if column in package.cuda_only else {}),
                     "says": "requires {component} {value}",
                     # A required release may not exist yet, or may have been withdrawn.
                     "unreleased": True,
@@ -424,6 +427,7 @@ class _Tables:
         return table
 
 
+_WITHOUT_ROCM = {"accelerator": "cuda none"}
 _WHERE = (
     "file list (upload date, Requires-Python, wheel tags); Requires-Dist in METADATA of the wheels, or PKG-INFO of the "
     "sources, that rows name"

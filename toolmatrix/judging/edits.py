@@ -11,7 +11,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from toolmatrix.codes.manifests import NewestUnfit, NoLocalVersion, NoSuchRelease, Replaced
+from toolmatrix.codes.manifests import (
+    ImageGone,
+    NewestUnfit,
+    NoLocalVersion,
+    NoSuchRelease,
+    Replaced,
+)
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import ClaimRecord
 from toolmatrix.judging.manifests import judge, judge_pairs
@@ -27,6 +33,7 @@ from toolmatrix.manifests.model import (
     FileText,
     Item,
     ProjectManifest,
+    Traced,
 )
 from toolmatrix.request import manifests as reading
 from toolmatrix.request.judgement import (
@@ -538,7 +545,10 @@ def _arch(part: RequestedPart, release: str) -> Replacement | None:
 
 
 def _by_images(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
-    """The nearest known images that differ in what was refused alone."""
+    """The nearest known images that differ in what was refused alone; of one that is gone the nearest that is there."""
+    finding = refusal.finding
+    for image in finding.near if isinstance(finding, ImageGone) and not finding.moves else ():
+        yield (*_renamed(refusal.parts[0].item.text, finding.image, image),)
     for part in refusal.parts:
         name = plain(part.item.name)
         match = called.image(name) if part.carried else None
@@ -566,3 +576,30 @@ def _by_images(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replace
             replacement = _at(part, version)
             if replacement:
                 yield (replacement,)
+
+
+def _renamed(text: Traced, name: str, image: str) -> Iterator[Replacement]:
+    """Another image in the place of one: the whole name, or the releases in it that a file has elsewhere."""
+    start = text.text.find(name)
+    own, other = called.image(name), called.image(image)
+    whole = text[start : start + len(name)]
+    if whole.span:
+        yield Replacement(text.source, *whole.span, image)
+    elif own and other and own.re is other.re:
+        moved = [key for key in own.re.groupindex if own[key] != other[key]]
+        traced = {key: text[slice(*(start + at for at in own.span(key)))] for key in moved}
+        if all(part.span for part in traced.values()) and _differ_in(own, other, moved):
+            for key, part in traced.items():
+                yield Replacement(part.source, *part.span, other[key])
+
+
+def _differ_in(own: re.Match[str], other: re.Match[str], moved: Sequence[str]) -> bool:
+    """True if two images are the same but for some releases in them."""
+    texts = []
+    for match in (own, other):
+        spans = sorted((match.span(key) for key in moved), reverse=True)
+        text = match[0]
+        for begin, end in spans:
+            text = f"{text[:begin]} {text[end:]}"
+        texts.append(text)
+    return texts[0] == texts[1]

@@ -197,6 +197,11 @@ TEXTS: Mapping[str, tuple[re.Pattern[str], str]] = {
         ("sha256", r"[0-9a-f]{64}", "64 hexadecimal digits"),
         ("fingerprint", r"[0-9A-F]{40}", "40 hexadecimal digits in capitals"),
         ("word", r"[A-Za-z0-9][A-Za-z0-9._+-]*", "one word"),
+        (
+            "suite",
+            r"/|[A-Za-z0-9][A-Za-z0-9._+-]*",
+            "one word, or `/` for a repository without suites",
+        ),
         ("variable", r"[A-Za-z_][A-Za-z0-9_]*", "the name of a variable"),
         ("flag", r"-[A-Za-z0-9*?=+_.-]+", "a compiler flag; `*` matches anything"),
         (
@@ -370,7 +375,7 @@ SHAPES: Mapping[str, Shape] = {
             "key_url": "url",
             "fingerprint": "fingerprint",
             "uri": "url",
-            "suite": "word",
+            "suite": "suite",
             "components": "[word]",
             "origin": "word",
         },

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from toolmatrix.errors import CannotSay, NoImage, RenderError, ToolMissing
-from toolmatrix.factbase import variants
+from toolmatrix.factbase import pulling, variants
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import RowRecord
 from toolmatrix.lockfile.model import LockedPackage, PackageQuestion
@@ -327,9 +327,9 @@ class _Target:
         self, provisions: Sequence[Provision], steps: Sequence[BuildStep]
     ) -> tuple[Runtime, Runtime]:
         """The bases of the first and the last stage."""
-        recipe, stand_ins = self.rules.recipe, self.rules.choices.stand_ins
+        recipe = self.rules.recipe
         base = answer.plain_value("reference", self.locked.components["base-image"].version)
-        first = last = Runtime(base=base, from_=stand_ins.get(base, base))
+        first = last = Runtime(base=base, from_=self.there(base))
         if recipe.artifacts or recipe.runs:
             named = next(filter(None, (provision.runtime_base for provision in provisions)), base)
             # A runtime image knows no repository but those that its own packages come from.
@@ -337,12 +337,23 @@ class _Target:
             parts: Sequence[Provision | BuildStep] = (*provisions, *steps)
             last = Runtime(
                 base=answer.plain_value("reference", named),
-                from_=stand_ins.get(named, named),
+                from_=self.there(named),
                 packages=_merged(part.runtime for part in parts),
                 repositories=_merged(provision.repositories for provision in bringing),
                 areas=_merged(provision.areas for provision in bringing),
             )
         return (last if recipe.runs else first), last
+
+    def there(self, image: str) -> str:
+        """An image, or what stands in for it; raises _Excluded for one that cannot be pulled."""
+        stand_in = self.rules.choices.stand_ins.get(image, "")
+        found = pulling.availability(self.rules.index.images(), image)
+        if not stand_in and found.pulls == "no":
+            raise _Excluded(
+                f"{image} is not among its tags as of {found.since} ({found.facts[0]}), "
+                f"and cannot be pulled: `--base {image}=COPY` names a copy"
+            )
+        return stand_in or image
 
     def probes(self, provisions: Iterable[Provision]) -> Iterator[tuple[str, Probe]]:
         """The probes of provisions by component."""

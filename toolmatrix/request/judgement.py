@@ -11,6 +11,7 @@ from toolmatrix.errors import ToolmatrixError
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.versions import Key, Scale, SelectorError, key, order
 from toolmatrix.manifests.model import PIP, Item, NotRead, ProjectManifest, Traced
+from toolmatrix.request.images import NamedImage
 from toolmatrix.request.machine import TargetMachine
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.value import NamedTuple, Value
@@ -62,9 +63,9 @@ class MissingRelease(Value):
 class RequestedParts(Value):
     """All parts of one environment, the machine that it is for, and what of it the matrix does not know.
 
-    `missing` are releases that are known not to be there, `unread` the components of which a line wants a release that
-    the matrix does not know, `written` all parts in the order of the file, also those that a later one replaces, and
-    `items` all that installers are called for.
+    `missing` are releases that are known not to be there, `images` those of which lists of images speak, `unread` the
+    components of which a line wants a release that the matrix does not know, `written` all parts in the order of the
+    file, also those that a later one replaces, and `items` all that installers are called for.
     """
 
     name: str
@@ -72,6 +73,7 @@ class RequestedParts(Value):
     machine: str
     unknown: tuple[NotRead, ...]
     missing: tuple[MissingRelease, ...] = ()
+    images: tuple[NamedImage, ...] = ()
     unread: tuple[str, ...] = ()
     written: tuple[RequestedPart, ...] = ()
     items: tuple[Item, ...] = ()

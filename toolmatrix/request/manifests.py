@@ -12,6 +12,7 @@ from functools import partial
 
 from toolmatrix.errors import ToolmatrixError
 from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.pulling import BASE
 from toolmatrix.factbase.versions import SelectorError
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import (
@@ -31,6 +32,7 @@ from toolmatrix.manifests.model import (
     too_long,
 )
 from toolmatrix.request import spelling
+from toolmatrix.request.images import NamedImage, named_image
 from toolmatrix.request.judgement import (
     ARCH,
     DEVICE,
@@ -49,7 +51,6 @@ from toolmatrix.request.names import Names
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask
 
-BASE = "base-image"
 _CARRIED = ("cuda", "cudnn", "rocm", "distro")
 TOOLKIT = (*_CARRIED, ARCH, "nccl", "gcc", "clang")
 """What lies in an image beside the packages of Python."""
@@ -79,6 +80,7 @@ def requested_parts(
         machine=reader.machine,
         unknown=tuple(reader.unknown),
         missing=tuple(reader.missing),
+        images=tuple(reader.images),
         unread=tuple(reader.unread),
         written=tuple(reader.parts),
         items=environment.items,
@@ -106,6 +108,7 @@ class _Reader:
         self.parts: list[RequestedPart] = []
         self.unknown: list[NotRead] = []
         self.missing: list[MissingRelease] = []
+        self.images: list[NamedImage] = []
         # Components whose releases a line limits to what the matrix does not know.
         self.unread: set[str] = set()
         self.machine = ""
@@ -221,12 +224,14 @@ class _Reader:
         """A base image: by what facts say of its name, else by its tag."""
         name = plain(item.name)
         match = called.image(name)
+        listed = named_image(self.names.index, item, name)
+        self.images += [listed] if listed else []
         carried = {key: value for key, value in match.groupdict().items() if value} if match else {}
         start = item.name.find(name)
         spans = {key: item.text[start:].group(match, key) for key in carried} if match else {}
         if BASE in self.components and name in self.names.scale(BASE).versions:
             carried = dict(self.carried(name))
-        elif not match:
+        elif not match and not (listed and listed.availability.pulls == "no"):
             self.unknown.append(
                 NotRead(text=item.text, why="the contents of this image are unknown")
             )

@@ -1,0 +1,112 @@
+"""Images that a file names: whether they can be pulled, and which near ones can."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from toolmatrix.factbase import pulling
+from toolmatrix.factbase.index import Index
+from toolmatrix.manifests import names as called
+from toolmatrix.manifests.model import Item
+from toolmatrix.value import Value
+
+_SYSTEM = ("distro", "codename")
+# Where a recipe lies is written with the components of the image.
+_FIELD = re.compile(r"\{(\w+)\}")
+# What a file that installs packages of a distribution has, and where these are named to come from.
+_INSTALLS = re.compile(r"\b(?:apt|apt-get|yum|dnf)\b[^\n]*\b(?:install|update)\b")
+_HOST = re.compile(r"\b[a-z]+(?:\.[a-z]+)+\b")
+# So many near images are named.
+_NEAR = 3
+
+
+class NamedImage(Value):
+    """An image that a file names, with what lists say of it; `near` are others that can be pulled, the nearest first."""
+
+    item: Item
+    name: str
+    availability: pulling.Availability
+    near: tuple[str, ...] = ()
+
+    @property
+    def recipe(self) -> str:
+        """Where the recipe of a deleted image lies, empty where that is unknown."""
+        match = called.image(self.name)
+        groups = match.groupdict() if match else {}
+        return _FIELD.sub(lambda field: groups.get(field[1]) or "", self.availability.recipe)
+
+    @property
+    def installs(self) -> bool:
+        """True if its file installs packages of the distribution, and names no place of them that notes tell."""
+        text = self.item.text.source.text
+        hosts = [host for note in self.availability.notes for host in _HOST.findall(note.note)]
+        return bool(_INSTALLS.search(text)) and not any(host in text for host in hosts)
+
+    @property
+    def moves(self) -> bool:
+        """True if the nearest has another major release, with which the rest of a file may not go."""
+        return any(_release(self.name)[:1] != _release(image)[:1] for image in self.near[:1])
+
+
+def named_image(index: Index, item: Item, name: str) -> NamedImage | None:
+    """What lists say of an image, None where they are silent; one by its digest is not that of its tag."""
+    if "@" in item.name:
+        return None
+    records = index.images()
+    found = pulling.availability(records, name)
+    if not found.pulls:
+        return None
+    near = nearest(index, name) if found.pulls == "no" else ()
+    return NamedImage(item=item, name=name, availability=found, near=near)
+
+
+def nearest(index: Index, name: str) -> tuple[str, ...]:
+    """Images of the same repository that can be pulled: those with the same contents but for a release come first."""
+    own = called.image(name)
+    if own is None:
+        return ()
+    records = index.images()
+    repository = name.partition(":")[0] + ":"
+    found = {
+        other: pulling.availability(records, other) for other in pulling.listed(records, repository)
+    }
+    fit = (other for other, each in found.items() if each.pulls == "yes" and not each.notes)
+    known = ((other, called.image(other)) for other in fit)
+    distances = {
+        other: _distance(own, match)
+        for other, match in known
+        if match and _kind(match) == _kind(own)
+    }
+    return tuple(sorted(distances, key=distances.__getitem__)[:_NEAR])
+
+
+def _kind(match: re.Match[str]) -> str:
+    """An image without its releases: `nvidia/cuda:-cudnn-devel` of 12.4.1-cudnn-devel-ubuntu22.04."""
+    text = match[0]
+    for start, end in sorted(map(match.span, _groups(match)), reverse=True):
+        text = text[:start] + text[end:]
+    return text.rstrip("-")
+
+
+def _groups(match: re.Match[str]) -> Iterator[str]:
+    yield from (name for name, value in match.groupdict().items() if value)
+
+
+def _distance(own: re.Match[str], other: re.Match[str]) -> tuple[object, ...]:
+    mine, theirs = own.groupdict(), other.groupdict()
+    first, second = _release(own[0]), _release(other[0])
+    moved = [name for name in _SYSTEM if mine.get(name) not in (None, theirs.get(name))]
+    older = second < first
+    steps: Sequence[int] = [-number for number in second] if older else second
+    lacking = any(mine.get(name) and not theirs.get(name) for name in _SYSTEM)
+    return first[:2] != second[:2], lacking, bool(moved), first[:1] != second[:1], older, steps
+
+
+def _release(image: str) -> list[int]:
+    """The numbers of the release that an image is made of, such as that of CUDA."""
+    match = called.image(image)
+    names = match.re.groupindex if match else ()
+    main = next((name for name in names if name not in _SYSTEM), "")
+    version = match[main] if match and main else ""
+    return [int(number) for number in re.findall(r"\d+", version)]
