@@ -191,6 +191,11 @@ _OTHER_SITE = "usr/local/lib/python3.11/dist-packages"
 _DEBIAN_PIP = {**debian(), **numpy(WANTED, _OTHER_SITE)}
 
 WRONG: dict[str, Image] = {
+    "lib64 of an interpreter that has lib": Image(
+        files={**PYTHON, **numpy(WANTED, "usr/local/lib64/python3.11/site-packages")},
+        config=_env(),
+        codes=("TM420",),
+    ),
     "user site of root": Image(
         files={**GOOD, **numpy(OTHER, "root/.local/lib/python3.11/site-packages")},
         config=_env(),
@@ -544,6 +549,10 @@ _TOOLKIT: Files = {
 _CUDA_ENV = "PATH=/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
 _CUDA_WANTED = ("cuda==12.4.*",)
 _OTHER_CUDA = toolkit("12.1.1", "usr/local/cuda-12.1")
+_OLD_CUDA: Files = {
+    "usr/local/cuda-11.8/lib64/libcudart.so.11.0": link("libcudart.so.11.8.89"),
+    "usr/local/cuda-11.8/lib64/libcudart.so.11.8.89": elf(soname="libcudart.so.11.0"),
+}
 _CUDNN_APP: Files = {**PYTHON, "usr/bin/app": elf(needed=["libcudnn.so.8"])}
 
 
@@ -610,6 +619,18 @@ WRONG |= {
     "LD_LIBRARY_PATH with another cudart": Image(
         files={**_TOOLKIT, **_OTHER_CUDA},
         config=_cuda("LD_LIBRARY_PATH=/usr/local/cuda-12.1/lib64"),
+        expected=_CUDA_WANTED,
+        codes=("TM421",),
+    ),
+    "cudart of the loader asked for by itself": Image(
+        files={**_TOOLKIT, **_OTHER_CUDA},
+        config=_cuda("LD_LIBRARY_PATH=/usr/local/cuda-12.1/lib64"),
+        expected=("cudart==12.4.*", "nvcc==12.4.*"),
+        codes=("TM401",),
+    ),
+    "cudart of another major first, and no program needs one": Image(
+        files={**without(_TOOLKIT, "usr/bin/app"), **_OLD_CUDA},
+        config=_cuda("LD_LIBRARY_PATH=/usr/local/cuda-11.8/lib64"),
         expected=_CUDA_WANTED,
         codes=("TM421",),
     ),
@@ -697,6 +718,18 @@ RIGHT: dict[str, Image] = {
             **numpy(WANTED, "app/.venv/lib/python3.11/site-packages"),
         },
         config=_env(Cmd=["uv", "run", "python", "main.py"], WorkingDir="/app"),
+    ),
+    "uv with options": Image(
+        files={
+            **PYTHON,
+            **venv("app/.venv"),
+            **numpy(WANTED, "app/.venv/lib/python3.11/site-packages"),
+            **copied(folder="srv"),
+        },
+        config=_env(
+            Cmd=["uv", "run", "--directory", "/app", "--extra", "gpu", "python", "-m", "main"],
+            WorkingDir="/srv",
+        ),
     ),
     "uv with its own Python": Image(
         files={
@@ -993,6 +1026,11 @@ RIGHT: dict[str, Image] = {
 }
 RIGHT |= {
     "CUDA": Image(files=_TOOLKIT, config=_cuda(), expected=_CUDA_WANTED),
+    "cudart of another major first, and programs need their own": Image(
+        files={**_TOOLKIT, **_OLD_CUDA},
+        config=_cuda("LD_LIBRARY_PATH=/usr/local/cuda-11.8/lib64"),
+        expected=(*_CUDA_WANTED, "cudart==12.4.*"),
+    ),
     "CUDA_HOME": Image(
         files={**_TOOLKIT, **_OTHER_CUDA},
         config=_cuda("CUDA_HOME=/usr/local/cuda", "LD_LIBRARY_PATH=/usr/local/cuda/lib64"),

@@ -22,7 +22,22 @@ _WRAPPERS = ("tini", "dumb-init", "catatonit", "env", "exec", "nohup", "command"
 _CONDA = ("conda", "mamba", "micromamba")
 # The environment that `RUNNER run` takes, beside the project.
 _PROJECTS = {"uv": ".venv", "pdm": ".venv", "hatch": ".venv", "rye": ".venv"}
-# Options that take the next word as their value.
+# Their options with a value of its own, as `uv run --help` and `pixi run --help` list them.
+_OF_PROJECTS = {
+    "uv": (
+        *("-p", "--python", "--project", "--directory", "--package", "--env-file", "--color"),
+        *("-w", "--with", "--with-editable", "--with-requirements", "--python-platform"),
+        *("--extra", "--no-extra", "--group", "--no-group", "--only-group", "--cache-dir"),
+        *("--index", "--default-index", "-i", "--index-url", "--extra-index-url", "-f"),
+        *("--find-links", "--index-strategy", "--keyring-provider", "--resolution", "--prerelease"),
+        *("-P", "--upgrade-package", "--exclude-newer", "--link-mode", "-C", "--config-setting"),
+        *("--no-build-package", "--no-binary-package", "--refresh-package", "--config-file"),
+        *("--reinstall-package", "--no-build-isolation-package", "--allow-insecure-host"),
+    ),
+    "pixi": ("-e", "--environment", "--manifest-path", "--color", "--auth-file"),
+    "pdm": ("-p", "--project", "-s", "--site-packages", "--venv"),
+}
+# Options of Python that take the next word as their value.
 _VALUED = ("-W", "-X", "--check-hash-based-pycs")
 # Wrappers in wrappers that are followed.
 _MOST_STEPS = 12
@@ -172,13 +187,20 @@ class _Steps:
 
     def _project(self, name: str, words: Sequence[str]) -> Sequence[str] | None:
         folder = _PROJECTS.get(name, ".pixi/envs/default")
-        rest = list(words)
+        project, python, rest = self.folder, "", list(words)
         while rest and rest[0].startswith("-"):
-            option = rest.pop(0)
-            if name == "pixi" and option in ("-e", "--environment") and rest:
-                folder = f".pixi/envs/{rest.pop(0)}"
-        prefix = posixpath.join(self.folder, self.env.get("UV_PROJECT_ENVIRONMENT") or folder)
-        self.enter(prefix)
+            option, equals, value = rest.pop(0).partition("=")
+            if not equals and option in _OF_PROJECTS.get(name, ()) and rest:
+                value = rest.pop(0)
+            if option in ("-e", "--environment"):
+                folder = f".pixi/envs/{value}"
+            elif option in ("--project", "--directory"):
+                project = posixpath.join(self.folder, value)
+                self.folder = project if option == "--directory" else self.folder
+            elif option in ("-p", "--python") and "/" in value:
+                python = posixpath.join(self.folder, value)
+        prefix = posixpath.join(project, self.env.get("UV_PROJECT_ENVIRONMENT") or folder)
+        self.enter(_above(_above(python)) if python else prefix)
         return rest or None
 
     # A script of a shell that runs its arguments may set variables before.
@@ -228,7 +250,8 @@ class _Steps:
                     rest = []
         if rest and rest[0] != "-":
             script = posixpath.normpath(posixpath.join(self.folder, rest[0]))
-            first = posixpath.dirname(self.view.tree.real(script) or script)
+            real = self.view.tree.real(script)
+            first = posixpath.dirname(f"/{real}" if real else script)
         return Start(
             called=called,
             words=name,
