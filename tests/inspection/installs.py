@@ -531,7 +531,11 @@ class World:
         entries = [
             (path, entry)
             for path, entry in layer.entries
-            if not (path.endswith(".pth") and b"import " in (entry.content or b""))
+            if not (
+                path.endswith(".pth")
+                and isinstance(entry.content, bytes)
+                and b"import " in entry.content
+            )
         ]
         self.tree.apply(layer.replace(entries=tuple(entries)), Budget("installs"))
         self.index = open_index((), {"XDG_CACHE_HOME": str(self.root / "cache")})

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
+import zipfile
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -174,6 +176,15 @@ def finder(source: str) -> Files:
     return wheel(SITE, "numpy", WANTED, files)
 
 
+def zipped(files: dict[str, bytes], line: bytes = b"") -> bytes:
+    """A zip archive behind a first line."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for path, data in files.items():
+            archive.writestr(path, data)
+    return line + buffer.getvalue()
+
+
 def without(files: Files, *names: str) -> Files:
     """Files but for those whose paths end so."""
     return {path: data for path, data in files.items() if not path.endswith(names)}
@@ -191,6 +202,40 @@ _OTHER_SITE = "usr/local/lib/python3.11/dist-packages"
 _DEBIAN_PIP = {**debian(), **numpy(WANTED, _OTHER_SITE)}
 
 WRONG: dict[str, Image] = {
+    "archive of pex": Image(
+        files={**GOOD, "usr/local/bin/app.pex": b"#!/usr/local/bin/python3\nPK\x03\x04" + b"x" * 99},
+        config=_env(Cmd=["app.pex"]),
+        unknown=True,
+    ),
+    "copy in an archive that starts": Image(
+        files={
+            **GOOD,
+            "usr/local/bin/app.pyz": zipped(
+                {
+                    "__main__.py": b"",
+                    "numpy/__init__.py": b"",
+                    "numpy/version.py": b'version = "1.26.4"\n',
+                },
+                b"#!/usr/local/bin/python3\n",
+            ),
+        },
+        config=_env(Cmd=["app.pyz"]),
+        codes=("TM401",),
+    ),
+    "user site beside a virtual environment that starts": Image(
+        files={
+            **PYTHON,
+            **venv("opt/venv"),
+            **numpy(WANTED, "root/.local/lib/python3.11/site-packages"),
+        },
+        config=_env(Cmd=["/opt/venv/bin/python", "-m", "app"]),
+        codes=("TM420",),
+    ),
+    "system beside a program of a virtual environment": Image(
+        files={**GOOD, **venv("opt/venv"), "opt/venv/bin/serve": b"#!/opt/venv/bin/python3\n"},
+        config=_env(Cmd=["/opt/venv/bin/serve"]),
+        codes=("TM420",),
+    ),
     "lib64 of an interpreter that has lib": Image(
         files={**PYTHON, **numpy(WANTED, "usr/local/lib64/python3.11/site-packages")},
         config=_env(),

@@ -11,8 +11,11 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from toolmatrix.images.layers import DIRECTORY
+from toolmatrix.inspection.programs import PACKAGED
 from toolmatrix.inspection.record import View
 from toolmatrix.inspection.scripts import Script, command_of
+from toolmatrix.inspection.stated import ModuleArchive
 from toolmatrix.value import Value
 
 _PYTHON = re.compile(r"(?:pypy|python)\d*(?:\.\d+)*t?")
@@ -37,6 +40,8 @@ _OF_PROJECTS = {
     "pixi": ("-e", "--environment", "--manifest-path", "--color", "--auth-file"),
     "pdm": ("-p", "--project", "-s", "--site-packages", "--venv"),
 }
+# Modules of archives that look for packages by themselves: shiv puts its own there.
+_LOADERS = frozenset(("_bootstrap",))
 # Options of Python that take the next word as their value.
 _VALUED = ("-W", "-X", "--check-hash-based-pycs")
 # Wrappers in wrappers that are followed.
@@ -53,7 +58,9 @@ class Start(Value):
     """The interpreter of a process: `called` is its path, `options` are the letters of its options.
 
     `first` is the directory that it puts first on its import path, if it puts one there. `words` name it in a chain.
-    `is_entry`: the image starts it itself. `unclear` is a script that may start another one.
+    `is_entry`: the image starts it itself. `unclear` is a script that may start another one. `is_alone`: it is all that
+    runs; a program of the distribution, such as a supervisor, may start the Python of PATH. `archive` is one with code
+    that finds its packages.
     """
 
     called: str
@@ -63,6 +70,8 @@ class Start(Value):
     options: str = ""
     is_entry: bool = False
     unclear: str = ""
+    is_alone: bool = False
+    archive: str = ""
 
 
 class _Steps:
@@ -226,18 +235,25 @@ class _Steps:
             return self._interpreter(called, words[0], words[1:])
         entry = self.view.tree.entry(called)
         script = entry.content if entry is not None else None
-        line = command_of(script.line) if isinstance(script, Script) else ()
+        line = command_of(script.line) if isinstance(script, Script | ModuleArchive) else ()
         if not line or not _PYTHON.fullmatch(posixpath.basename(line[0])):
             return None
         interpreter = self.which(line[0])
         return (
-            self._interpreter(interpreter, words[0], (*line[1:], f"/{called}"))
+            self._interpreter(
+                interpreter,
+                words[0],
+                (*line[1:], f"/{called}"),
+                is_packaged=PACKAGED.match(self.view.tree.real(called) or "") is not None,
+            )
             if interpreter
             else None
         )
 
-    def _interpreter(self, called: str, name: str, words: Sequence[str]) -> Start:
-        options = ""
+    def _interpreter(
+        self, called: str, name: str, words: Sequence[str], *, is_packaged: bool = False
+    ) -> Start:
+        options = archive = ""
         rest = list(words)
         first = self.folder
         while rest and rest[0].startswith("-") and rest[0] != "-":
@@ -251,7 +267,16 @@ class _Steps:
         if rest and rest[0] != "-":
             script = posixpath.normpath(posixpath.join(self.folder, rest[0]))
             real = self.view.tree.real(script)
-            first = posixpath.dirname(f"/{real}" if real else script)
+            entry = self.view.tree.entry(script)
+            content = entry.content if entry is not None else None
+            first = f"/{real}" if real else script
+            if isinstance(content, Script) and content.is_archive:
+                archive = first
+            elif isinstance(content, ModuleArchive):
+                archive = first if _LOADERS & {name for name, _ in content.names} else ""
+            elif entry is None or entry.kind != DIRECTORY:
+                # Of an archive and a directory the code is in them.
+                first = posixpath.dirname(first)
         return Start(
             called=called,
             words=name,
@@ -260,6 +285,8 @@ class _Steps:
             first=first,
             is_entry=True,
             unclear=self.unclear,
+            is_alone=not is_packaged,
+            archive=archive,
         )
 
 

@@ -101,7 +101,7 @@ class Imported:
     @cached_property
     def rest(self) -> Imported | None:
         """What the next interpreter imports: a program that the image starts may start that one, as supervisors do."""
-        others = self.paths[1:]
+        others = () if self.path.is_alone else self.paths[1:]
         known = bool(others) and not others[0].unknown
         return Imported(self.view, self.record, others, self.dists) if known else None
 

@@ -62,8 +62,8 @@ class ImportPath(Value):
 
     `name` is how it is started, `prefix` its environment, `series` such as 3.11. `mapping` are packages and their
     directories that a finder of an editable install adds behind all folders. `unknown` says why the rest of the path
-    is not known, `unclear` is a script that may start another interpreter. `is_musl`: its C library. `is_threaded`:
-    it has no global lock.
+    is not known, `unclear` is a script that may start another interpreter, which nothing does where it `is_alone`.
+    `is_musl`: its C library. `is_threaded`: it has no global lock.
     """
 
     name: str
@@ -73,6 +73,7 @@ class ImportPath(Value):
     mapping: tuple[tuple[str, str], ...] = ()
     unknown: str = ""
     unclear: str = ""
+    is_alone: bool = False
     is_musl: bool = False
     is_threaded: bool = False
 
@@ -132,7 +133,7 @@ class _Site:
         self.inserted: list[Folder] = []
         self.eggs: list[Folder] = []
         self.mapping: dict[str, str] = {}
-        self.unknown = ""
+        self.unknown = start.archive
         self.settings = self._settings()
 
     def run(self) -> ImportPath:
@@ -161,6 +162,7 @@ class _Site:
             mapping=tuple(self.mapping.items()),
             unknown=self.unknown,
             unclear=self.start.unclear,
+            is_alone=self.start.is_alone,
             is_musl="ld-musl" in loader,
             is_threaded=real.endswith("t"),
         )

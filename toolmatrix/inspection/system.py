@@ -68,8 +68,8 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
         name, _, version = line.partition("\t")
         packages.record_package(record, "rpm", "rpm -qa", name, version)
     toolkits.observe(view, record)
-    version = next(iter(host_inventory.components.get("python", ())), None)
-    path = imports.given_path(view, _SITES[0], version.version if version else "", sites)
+    versions = [seen.version for seen in host_inventory.components.get("python", ())]
+    path = imports.given_path(view, _SITES[0], "".join(versions[:1]), sites)
     python.observe_imports(view, record, [path])
     toolkits.record_taken(view, record, (), ())
     flags.settings(view, record)
