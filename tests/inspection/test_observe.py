@@ -304,7 +304,7 @@ def test_several_witnesses_of_cuda_and_what_is_in_use() -> None:
         ("11.8", "wheel", False),
     ]
     assert told(inventory, "cudnn") == [("8.9.2", "header", False)]
-    assert told(inventory, "nccl") == [("2.18.1", "soname", False)]
+    assert told(inventory, "nccl") == [("2.18.1", "soname", True)]
 
 
 def test_rocm_by_its_file_and_its_link() -> None:

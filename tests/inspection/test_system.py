@@ -166,6 +166,30 @@ def test_older_numpy_names_its_libraries_in_another_way() -> None:
     )
 
 
+def test_a_package_is_that_of_the_module_which_is_first_on_the_path() -> None:
+    site = "/usr/lib/python3/dist-packages"
+    files = {
+        "/vendor/numpy/__init__.py": "\n",
+        "/vendor/numpy/version.py": 'version = "1.26.4"\n',
+        f"{site}/numpy/__init__.py": "\n",
+        f"{site}/numpy-2.1.3.dist-info/METADATA": "Name: numpy\nVersion: 2.1.3\n",
+        f"{site}/numpy-2.1.3.dist-info/RECORD": "numpy/__init__.py,,\n",
+        f"{site}/six-1.17.0.dist-info/METADATA": "Name: six\nVersion: 1.17.0\n",
+        f"{site}/six-1.17.0.dist-info/RECORD": "six.py,,\n__pycache__/six.pyc,,\nleft.py,,\n",
+        f"{site}/left.py": "\n",
+    }
+    outputs = {
+        "python3 -c import sys; print('\\n'.join(sys.path))": f"/vendor\n/usr/lib/python3.11\n{site}\n",
+        "python3 --version": "Python 3.11.2\n",
+    }
+    found = system.observe(machines.Captured(files, outputs))
+    assert [one.version for one in found.components["numpy"] if one.default] == ["1.26.4"]
+    assert told(found, "imported:numpy") == (
+        f"python3 -> /usr -> /vendor/numpy 1.26.4; the record in {site} says 2.1.3"
+    )
+    assert told(found, "unimported:six") == f"python3 -> /usr finds no `six`: {site}/six is missing"
+
+
 def test_the_data_keeps_its_schema() -> None:
     with open(machine_path(), encoding="utf-8") as file:
         held = yaml.safe_load(file)

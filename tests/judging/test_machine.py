@@ -13,6 +13,7 @@ from tests.judging.test_images import ARM
 from toolmatrix.factbase.store import open_index
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, WARN, Verdict
 from toolmatrix.inspection import host
+from toolmatrix.inspection.model import Seen
 from toolmatrix.judging import machine
 from toolmatrix.lockfile.model import Backed, LockedComponent, LockedFlags
 
@@ -162,6 +163,18 @@ def test_without_a_lock_the_installed_toolkit_sets_the_floor(index: Index) -> No
     assert found.facts == ("cuda-driver-floor/>=11.1,<12",)
     newer = judged(index, changed("nvcc --version", "V12.4.131"))["driver"]
     assert (newer.word, newer.code, newer.wanted) == (FAIL, "TM502", ">=525.60.13")
+
+
+@pytest.mark.parametrize(("library", "word"), [("11.2", PASS), ("11.0", WARN), ("11", PASS)])
+def test_the_library_that_the_loader_takes_is_compared_with_the_compiler(
+    index: Index, library: str, word: str
+) -> None:
+    read = host.observe(Captured(FILES, OUTPUTS))
+    taken = Seen(version=library, seen_by="soname", where="opt/libcudart.so", default=True)
+    inventory = read.replace(components={**read.components, "cudart": (taken,)})
+    setting = machine.MachineContext(inventory=inventory, index=index, today=TODAY)
+    verdicts = {verdict.name: verdict for verdict in machine.judge(setting, ("toolkit",))}
+    assert verdicts["cudart"].word == word
 
 
 def test_a_platform_needs_its_emulator(index: Index) -> None:

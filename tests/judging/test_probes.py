@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from toolmatrix.factbase.store import open_index
-from toolmatrix.inspection.model import Inventory, Seen
+from toolmatrix.inspection import running
+from toolmatrix.inspection.model import INTERPRETER, Inventory, Seen
 from toolmatrix.judging import validation
 from toolmatrix.recipes import fields, read
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from toolmatrix.factbase.index import Index
     from toolmatrix.inspection.running import ProgramProbe
 
@@ -97,3 +102,69 @@ def test_only_what_is_expected_is_asked(index: Index, word: str, asked: set[str]
     checks = validation.Validator(index=index, baseline=validation.Baseline(expected=expected))
     found = checks.asks(Inventory(subject="x", components=held))
     assert {one.name for one in found} == asked
+
+
+def test_a_package_is_imported_by_the_python_that_the_image_starts(index: Index) -> None:
+    packaged = Seen(version="1.26.4", seen_by="dist-info", where="a/METADATA", default=True)
+    started = Seen(version="/opt/venv/bin/python -I", seen_by="python", where="/app")
+    read = Inventory(
+        subject="x",
+        components=dict.fromkeys(("numpy", "six", "idna"), (packaged,)),
+        features={INTERPRETER: (started,)},
+    )
+    expected = validation.expectations_of(
+        [(word, None) for word in ("numpy>=1", "six>=1", "gcc>=9")]
+    )
+    checks = validation.Validator(index=index, baseline=validation.Baseline(expected=expected))
+    found = checks.asks(read)
+    assert [one.run[:3] for one in found if one.name in ("numpy", "six")] == [
+        ("/opt/venv/bin/python", "-I", "-c")
+    ] * 2
+    assert {one.name for one in found} == {"numpy", "six", "gcc"}
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("name", "files", "said"),
+    [
+        (
+            "some-thing",
+            {
+                "some_thing.py": "__version__ = '2'",
+                "some_thing-1.0.dist-info/METADATA": "Version: 1.0",
+            },
+            "2",
+        ),
+        (
+            "some-thing",
+            {
+                "some_thing/__init__.py": "__version__ = '2'",
+                "some_thing-1.0.dist-info/METADATA": "Version: 1.0",
+                "some_thing-1.0.dist-info/RECORD": "some_thing/__init__.py,,",
+            },
+            "1.0",
+        ),
+        (
+            "other",
+            {
+                "thing.py": "x = 1",
+                "other-3.dist-info/METADATA": "Name: other\nVersion: 3",
+                "other-3.dist-info/top_level.txt": "_c\nthing\n",
+            },
+            "3",
+        ),
+        ("nothing", {}, ""),
+    ],
+)
+def test_the_module_says_what_it_is(
+    name: str, files: dict[str, str], said: str, tmp_path: Path
+) -> None:
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    seen = Seen(version="1", seen_by="dist-info", where="")
+    started = Seen(version=f"{sys.executable} -S", seen_by="python", where=str(tmp_path))
+    read = Inventory(subject="x", components={name: (seen,)}, features={INTERPRETER: (started,)})
+    (probe,) = running.import_probes(read, {name})
+    ended = subprocess.run(probe.run, capture_output=True, text=True, check=False)
+    assert (probe.answer(ended.stdout), bool(ended.returncode)) == (said, not said)

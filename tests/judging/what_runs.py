@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
+import zipfile
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -174,6 +176,15 @@ def finder(source: str) -> Files:
     return wheel(SITE, "numpy", WANTED, files)
 
 
+def zipped(files: dict[str, bytes], line: bytes = b"") -> bytes:
+    """A zip archive behind a first line."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for path, data in files.items():
+            archive.writestr(path, data)
+    return line + buffer.getvalue()
+
+
 def without(files: Files, *names: str) -> Files:
     """Files but for those whose paths end so."""
     return {path: data for path, data in files.items() if not path.endswith(names)}
@@ -191,6 +202,45 @@ _OTHER_SITE = "usr/local/lib/python3.11/dist-packages"
 _DEBIAN_PIP = {**debian(), **numpy(WANTED, _OTHER_SITE)}
 
 WRONG: dict[str, Image] = {
+    "archive of pex": Image(
+        files={**GOOD, "usr/local/bin/app.pex": b"#!/usr/local/bin/python3\nPK\x03\x04" + b"x" * 99},
+        config=_env(Cmd=["app.pex"]),
+        unknown=True,
+    ),
+    "copy in an archive that starts": Image(
+        files={
+            **GOOD,
+            "usr/local/bin/app.pyz": zipped(
+                {
+                    "__main__.py": b"",
+                    "numpy/__init__.py": b"",
+                    "numpy/version.py": b'version = "1.26.4"\n',
+                },
+                b"#!/usr/local/bin/python3\n",
+            ),
+        },
+        config=_env(Cmd=["app.pyz"]),
+        codes=("TM401",),
+    ),
+    "user site beside a virtual environment that starts": Image(
+        files={
+            **PYTHON,
+            **venv("opt/venv"),
+            **numpy(WANTED, "root/.local/lib/python3.11/site-packages"),
+        },
+        config=_env(Cmd=["/opt/venv/bin/python", "-m", "app"]),
+        codes=("TM420",),
+    ),
+    "system beside a program of a virtual environment": Image(
+        files={**GOOD, **venv("opt/venv"), "opt/venv/bin/serve": b"#!/opt/venv/bin/python3\n"},
+        config=_env(Cmd=["/opt/venv/bin/serve"]),
+        codes=("TM420",),
+    ),
+    "lib64 of an interpreter that has lib": Image(
+        files={**PYTHON, **numpy(WANTED, "usr/local/lib64/python3.11/site-packages")},
+        config=_env(),
+        codes=("TM420",),
+    ),
     "user site of root": Image(
         files={**GOOD, **numpy(OTHER, "root/.local/lib/python3.11/site-packages")},
         config=_env(),
@@ -544,6 +594,10 @@ _TOOLKIT: Files = {
 _CUDA_ENV = "PATH=/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
 _CUDA_WANTED = ("cuda==12.4.*",)
 _OTHER_CUDA = toolkit("12.1.1", "usr/local/cuda-12.1")
+_OLD_CUDA: Files = {
+    "usr/local/cuda-11.8/lib64/libcudart.so.11.0": link("libcudart.so.11.8.89"),
+    "usr/local/cuda-11.8/lib64/libcudart.so.11.8.89": elf(soname="libcudart.so.11.0"),
+}
 _CUDNN_APP: Files = {**PYTHON, "usr/bin/app": elf(needed=["libcudnn.so.8"])}
 
 
@@ -610,6 +664,18 @@ WRONG |= {
     "LD_LIBRARY_PATH with another cudart": Image(
         files={**_TOOLKIT, **_OTHER_CUDA},
         config=_cuda("LD_LIBRARY_PATH=/usr/local/cuda-12.1/lib64"),
+        expected=_CUDA_WANTED,
+        codes=("TM421",),
+    ),
+    "cudart of the loader asked for by itself": Image(
+        files={**_TOOLKIT, **_OTHER_CUDA},
+        config=_cuda("LD_LIBRARY_PATH=/usr/local/cuda-12.1/lib64"),
+        expected=("cudart==12.4.*", "nvcc==12.4.*"),
+        codes=("TM401",),
+    ),
+    "cudart of another major first, and no program needs one": Image(
+        files={**without(_TOOLKIT, "usr/bin/app"), **_OLD_CUDA},
+        config=_cuda("LD_LIBRARY_PATH=/usr/local/cuda-11.8/lib64"),
         expected=_CUDA_WANTED,
         codes=("TM421",),
     ),
@@ -697,6 +763,18 @@ RIGHT: dict[str, Image] = {
             **numpy(WANTED, "app/.venv/lib/python3.11/site-packages"),
         },
         config=_env(Cmd=["uv", "run", "python", "main.py"], WorkingDir="/app"),
+    ),
+    "uv with options": Image(
+        files={
+            **PYTHON,
+            **venv("app/.venv"),
+            **numpy(WANTED, "app/.venv/lib/python3.11/site-packages"),
+            **copied(folder="srv"),
+        },
+        config=_env(
+            Cmd=["uv", "run", "--directory", "/app", "--extra", "gpu", "python", "-m", "main"],
+            WorkingDir="/srv",
+        ),
     ),
     "uv with its own Python": Image(
         files={
@@ -993,6 +1071,11 @@ RIGHT: dict[str, Image] = {
 }
 RIGHT |= {
     "CUDA": Image(files=_TOOLKIT, config=_cuda(), expected=_CUDA_WANTED),
+    "cudart of another major first, and programs need their own": Image(
+        files={**_TOOLKIT, **_OLD_CUDA},
+        config=_cuda("LD_LIBRARY_PATH=/usr/local/cuda-11.8/lib64"),
+        expected=(*_CUDA_WANTED, "cudart==12.4.*"),
+    ),
     "CUDA_HOME": Image(
         files={**_TOOLKIT, **_OTHER_CUDA},
         config=_cuda("CUDA_HOME=/usr/local/cuda", "LD_LIBRARY_PATH=/usr/local/cuda/lib64"),

@@ -14,7 +14,7 @@ from toolmatrix.command.option import option
 from toolmatrix.documents import Literal, TypedDict
 from toolmatrix.errors import NothingMatched
 from toolmatrix.finding import Judged
-from toolmatrix.inspection import host
+from toolmatrix.inspection import host, system
 from toolmatrix.judging import machine
 from toolmatrix.judging.validation import Baseline
 from toolmatrix.report import terminal
@@ -88,7 +88,7 @@ def doctor(
             found=f"`--only {odd}`",
             help="`toolmatrix doctor --list-checks` describes each check",
         )
-    inventory = host.observe(host.HERE, os.path.abspath(os.fspath(directory) or "."))
+    inventory = system.observe(host.HERE, os.path.abspath(os.fspath(directory) or "."))
     baseline = Baseline().with_lock(path)
     chosen = baseline.replace(targets=targets).target(inventory) if path else ""
     here = machine.MachineContext(

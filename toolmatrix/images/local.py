@@ -26,7 +26,7 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from hashlib import sha256
@@ -344,12 +344,19 @@ def read_root(path: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
             "cannot read the directory", "the root of a system", error.strerror or str(error)
         ) from None
     tree = Tree()
-    entries = tuple(_below(path, sorted(names), reader.look(budget), budget))
-    tree.apply(Layer(digest="", diff_id="", entries=entries), budget)
+    tree.apply(read_below(path, sorted(names), reader), budget)
     return ImageMetadata(subject=budget.subject), tree
 
 
-def _below(root: str, names: list[str], look: Look, budget: Budget) -> Iterator[tuple[str, Entry]]:
+def read_below(root: str, names: Sequence[str], reader: LayerReader) -> Layer:
+    """The files at and below some paths of a root. What is missing or cannot be read is left out."""
+    entries = tuple(_below(root, names, reader.look(reader.budget), reader.budget))
+    return Layer(digest="", diff_id="", entries=entries)
+
+
+def _below(
+    root: str, names: Sequence[str], look: Look, budget: Budget
+) -> Iterator[tuple[str, Entry]]:
     todo = [name for name in reversed(names) if name not in _ELSEWHERE]
     while todo:
         path = todo.pop()

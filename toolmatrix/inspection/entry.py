@@ -11,8 +11,11 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from toolmatrix.images.layers import DIRECTORY
+from toolmatrix.inspection.programs import PACKAGED
 from toolmatrix.inspection.record import View
 from toolmatrix.inspection.scripts import Script, command_of
+from toolmatrix.inspection.stated import ModuleArchive
 from toolmatrix.value import Value
 
 _PYTHON = re.compile(r"(?:pypy|python)\d*(?:\.\d+)*t?")
@@ -22,7 +25,24 @@ _WRAPPERS = ("tini", "dumb-init", "catatonit", "env", "exec", "nohup", "command"
 _CONDA = ("conda", "mamba", "micromamba")
 # The environment that `RUNNER run` takes, beside the project.
 _PROJECTS = {"uv": ".venv", "pdm": ".venv", "hatch": ".venv", "rye": ".venv"}
-# Options that take the next word as their value.
+# Their options with a value of its own, as `uv run --help` and `pixi run --help` list them.
+_OF_PROJECTS = {
+    "uv": (
+        *("-p", "--python", "--project", "--directory", "--package", "--env-file", "--color"),
+        *("-w", "--with", "--with-editable", "--with-requirements", "--python-platform"),
+        *("--extra", "--no-extra", "--group", "--no-group", "--only-group", "--cache-dir"),
+        *("--index", "--default-index", "-i", "--index-url", "--extra-index-url", "-f"),
+        *("--find-links", "--index-strategy", "--keyring-provider", "--resolution", "--prerelease"),
+        *("-P", "--upgrade-package", "--exclude-newer", "--link-mode", "-C", "--config-setting"),
+        *("--no-build-package", "--no-binary-package", "--refresh-package", "--config-file"),
+        *("--reinstall-package", "--no-build-isolation-package", "--allow-insecure-host"),
+    ),
+    "pixi": ("-e", "--environment", "--manifest-path", "--color", "--auth-file"),
+    "pdm": ("-p", "--project", "-s", "--site-packages", "--venv"),
+}
+# Modules of archives that look for packages by themselves: shiv puts its own there.
+_LOADERS = frozenset(("_bootstrap",))
+# Options of Python that take the next word as their value.
 _VALUED = ("-W", "-X", "--check-hash-based-pycs")
 # Wrappers in wrappers that are followed.
 _MOST_STEPS = 12
@@ -38,7 +58,9 @@ class Start(Value):
     """The interpreter of a process: `called` is its path, `options` are the letters of its options.
 
     `first` is the directory that it puts first on its import path, if it puts one there. `words` name it in a chain.
-    `is_entry`: the image starts it itself. `unclear` is a script that may start another one.
+    `is_entry`: the image starts it itself. `unclear` is a script that may start another one. `is_alone`: it is all that
+    runs; a program of the distribution, such as a supervisor, may start the Python of PATH. `archive` is one with code
+    that finds its packages.
     """
 
     called: str
@@ -48,6 +70,8 @@ class Start(Value):
     options: str = ""
     is_entry: bool = False
     unclear: str = ""
+    is_alone: bool = False
+    archive: str = ""
 
 
 class _Steps:
@@ -172,13 +196,20 @@ class _Steps:
 
     def _project(self, name: str, words: Sequence[str]) -> Sequence[str] | None:
         folder = _PROJECTS.get(name, ".pixi/envs/default")
-        rest = list(words)
+        project, python, rest = self.folder, "", list(words)
         while rest and rest[0].startswith("-"):
-            option = rest.pop(0)
-            if name == "pixi" and option in ("-e", "--environment") and rest:
-                folder = f".pixi/envs/{rest.pop(0)}"
-        prefix = posixpath.join(self.folder, self.env.get("UV_PROJECT_ENVIRONMENT") or folder)
-        self.enter(prefix)
+            option, equals, value = rest.pop(0).partition("=")
+            if not equals and option in _OF_PROJECTS.get(name, ()) and rest:
+                value = rest.pop(0)
+            if option in ("-e", "--environment"):
+                folder = f".pixi/envs/{value}"
+            elif option in ("--project", "--directory"):
+                project = posixpath.join(self.folder, value)
+                self.folder = project if option == "--directory" else self.folder
+            elif option in ("-p", "--python") and "/" in value:
+                python = posixpath.join(self.folder, value)
+        prefix = posixpath.join(project, self.env.get("UV_PROJECT_ENVIRONMENT") or folder)
+        self.enter(_above(_above(python)) if python else prefix)
         return rest or None
 
     # A script of a shell that runs its arguments may set variables before.
@@ -204,18 +235,25 @@ class _Steps:
             return self._interpreter(called, words[0], words[1:])
         entry = self.view.tree.entry(called)
         script = entry.content if entry is not None else None
-        line = command_of(script.line) if isinstance(script, Script) else ()
+        line = command_of(script.line) if isinstance(script, Script | ModuleArchive) else ()
         if not line or not _PYTHON.fullmatch(posixpath.basename(line[0])):
             return None
         interpreter = self.which(line[0])
         return (
-            self._interpreter(interpreter, words[0], (*line[1:], f"/{called}"))
+            self._interpreter(
+                interpreter,
+                words[0],
+                (*line[1:], f"/{called}"),
+                is_packaged=PACKAGED.match(self.view.tree.real(called) or "") is not None,
+            )
             if interpreter
             else None
         )
 
-    def _interpreter(self, called: str, name: str, words: Sequence[str]) -> Start:
-        options = ""
+    def _interpreter(
+        self, called: str, name: str, words: Sequence[str], *, is_packaged: bool = False
+    ) -> Start:
+        options = archive = ""
         rest = list(words)
         first = self.folder
         while rest and rest[0].startswith("-") and rest[0] != "-":
@@ -228,7 +266,17 @@ class _Steps:
                     rest = []
         if rest and rest[0] != "-":
             script = posixpath.normpath(posixpath.join(self.folder, rest[0]))
-            first = posixpath.dirname(self.view.tree.real(script) or script)
+            real = self.view.tree.real(script)
+            entry = self.view.tree.entry(script)
+            content = entry.content if entry is not None else None
+            first = f"/{real}" if real else script
+            if isinstance(content, Script) and content.is_archive:
+                archive = first
+            elif isinstance(content, ModuleArchive):
+                archive = first if _LOADERS & {name for name, _ in content.names} else ""
+            elif entry is None or entry.kind != DIRECTORY:
+                # Of an archive and a directory the code is in them.
+                first = posixpath.dirname(first)
         return Start(
             called=called,
             words=name,
@@ -237,6 +285,8 @@ class _Steps:
             first=first,
             is_entry=True,
             unclear=self.unclear,
+            is_alone=not is_packaged,
+            archive=archive,
         )
 
 

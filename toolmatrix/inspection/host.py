@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from toolmatrix.documents import Annotated, Text
+from toolmatrix.images.layers import Layer, LayerReader
+from toolmatrix.images.limits import Budget
 from toolmatrix.images.names import MACHINES, processor
 from toolmatrix.inspection.model import Inventory, Seen, Skipped
 from toolmatrix.resources import load_yaml, machine_path
@@ -62,6 +64,15 @@ class Machine:
     def variable(self, name: str) -> str:
         """A variable of the environment, or nothing."""
         return os.environ.get(name, "")
+
+    def layer(self, paths: Sequence[str]) -> Layer:
+        """The files at and below some absolute paths, and where their links lead, as observers of images keep them."""
+        from toolmatrix.images import local
+        from toolmatrix.inspection.observe import Glance
+
+        reals = (real for path in paths for real in (path, os.path.realpath(path)))
+        names = [real.strip("/") for real in dict.fromkeys(reals)]
+        return local.read_below("/", names, LayerReader(Glance, Budget("host")))
 
     def names(self, path: str) -> list[str]:
         """The names in a directory, sorted; nothing where it cannot be read."""

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from toolmatrix.inspection import modules
-from toolmatrix.inspection.imports import ImportPath
+from toolmatrix.inspection.imports import STANDARD, ImportPath
 from toolmatrix.inspection.model import (
     BROKEN,
     CONTRADICTED,
@@ -101,7 +101,7 @@ class Imported:
     @cached_property
     def rest(self) -> Imported | None:
         """What the next interpreter imports: a program that the image starts may start that one, as supervisors do."""
-        others = self.paths[1:]
+        others = () if self.path.is_alone else self.paths[1:]
         known = bool(others) and not others[0].unknown
         return Imported(self.view, self.record, others, self.dists) if known else None
 
@@ -265,7 +265,7 @@ class Imported:
     def _unrecorded(self, owned: Iterable[str]) -> None:
         known = {*owned}
         for folder in self.path.folders:
-            if folder.origin == "standard library":
+            if folder.origin == STANDARD:
                 continue
             for name in self.view.tree.names(folder.path)[:_MOST_NAMES]:
                 if name in known or name.startswith("_") or not name.isidentifier():

@@ -11,7 +11,7 @@ import ast
 import posixpath
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from toolmatrix.inspection.entry import Start
 from toolmatrix.inspection.model import FilePattern
@@ -44,6 +44,8 @@ _MODULES = ("os", "site", "sys", *_HOOKS)
 # The variable of wrappers of Nix, which list in it what is in the environment of the wrapper as well.
 _NIX = "NIX_PYTHONPATH"
 _MOST_FOLDERS = 1000
+STANDARD = "standard library"
+"""The origin of the directories that come with the interpreter."""
 # The first Python that knows PYTHONSAFEPATH.
 _SAFE_PATH = (3, 11)
 
@@ -60,8 +62,8 @@ class ImportPath(Value):
 
     `name` is how it is started, `prefix` its environment, `series` such as 3.11. `mapping` are packages and their
     directories that a finder of an editable install adds behind all folders. `unknown` says why the rest of the path
-    is not known, `unclear` is a script that may start another interpreter. `is_musl`: its C library. `is_threaded`:
-    it has no global lock.
+    is not known, `unclear` is a script that may start another interpreter, which nothing does where it `is_alone`.
+    `is_musl`: its C library. `is_threaded`: it has no global lock.
     """
 
     name: str
@@ -71,6 +73,7 @@ class ImportPath(Value):
     mapping: tuple[tuple[str, str], ...] = ()
     unknown: str = ""
     unclear: str = ""
+    is_alone: bool = False
     is_musl: bool = False
     is_threaded: bool = False
 
@@ -91,6 +94,33 @@ def prefix_of(view: View, called: str, series: str) -> str:
     return real.rpartition("/")[0].rpartition("/")[0]
 
 
+def given_path(view: View, name: str, version: str, folders: Sequence[str]) -> ImportPath:
+    """The import path of an interpreter that printed it, with what finders of editable installs add behind it."""
+    series = ".".join(version.split(".")[:2])
+    library = next((folder for folder in folders if folder.endswith(f"/python{series}")), "")
+    mapping: dict[str, str] = {}
+    for folder in folders:
+        for file in view.tree.names(folder):
+            line = view.tree.text(f"{folder}/{file}").strip() if file.endswith(".pth") else ""
+            if editable := _EDITABLE.fullmatch(line):
+                mapping |= _mapping(view.tree.text(f"{folder}/{editable[1]}.py"))
+    return ImportPath(
+        name=name,
+        prefix=posixpath.dirname(posixpath.dirname(library)),
+        series=series,
+        folders=tuple(
+            Folder(
+                path=folder,
+                origin=STANDARD
+                if folder.startswith(library) and library and "-packages" not in folder
+                else folder,
+            )
+            for folder in folders
+        ),
+        mapping=tuple(mapping.items()),
+    )
+
+
 class _Site:
     def __init__(self, view: View, start: Start, series: str) -> None:
         self.view = view
@@ -103,7 +133,7 @@ class _Site:
         self.inserted: list[Folder] = []
         self.eggs: list[Folder] = []
         self.mapping: dict[str, str] = {}
-        self.unknown = ""
+        self.unknown = start.archive
         self.settings = self._settings()
 
     def run(self) -> ImportPath:
@@ -116,7 +146,7 @@ class _Site:
                 posixpath.join(self.view.folder, folder), f"PYTHONPATH={self.env['PYTHONPATH']}"
             )
         for path in self._library(base):
-            self._add(path, "standard library")
+            self._add(path, STANDARD)
         if "S" not in self.start.options:
             self._site(base)
         first = self.start.first
@@ -132,6 +162,7 @@ class _Site:
             mapping=tuple(self.mapping.items()),
             unknown=self.unknown,
             unclear=self.start.unclear,
+            is_alone=self.start.is_alone,
             is_musl="ld-musl" in loader,
             is_threaded=real.endswith("t"),
         )
@@ -163,12 +194,18 @@ class _Site:
             called = f"{home}/python{self.series}".strip("/") if home else self.start.called
         return f"/{prefix_of(self.view, called, self.series)}"
 
+    # The name of the directory of libraries that the interpreter was built with, sys.platlibdir.
+    def _lib(self, base: str) -> str:
+        has = self.view.tree.entry
+        landmark = f"python{self.series}/os.py"
+        return (
+            "lib64"
+            if has(f"{base}/lib64/{landmark}") and not has(f"{base}/lib/{landmark}")
+            else "lib"
+        )
+
     def _library(self, base: str) -> Iterator[str]:
-        lib = "lib"
-        if self.view.tree.entry(
-            f"{base}/lib64/python{self.series}/os.py"
-        ) and not self.view.tree.entry(f"{base}/lib/python{self.series}/os.py"):
-            lib = "lib64"
+        lib = self._lib(base)
         folder = f"{base}/{lib}/python{self.series}"
         yield f"{base}/{lib}/python{self.series.replace('.', '')}.zip"
         yield folder
@@ -205,9 +242,10 @@ class _Site:
                 local = f"/usr/local/{{}}/python{self.series}/site-packages"
                 folders += [local.format("lib64"), local.format("lib")]
             if not debian:
+                own = self._lib(self._base())
                 folders += [
-                    f"{prefix}/lib64/python{self.series}/site-packages",
-                    f"{lib}/site-packages",
+                    f"{prefix}/{name}/python{self.series}/site-packages"
+                    for name in dict.fromkeys((own, "lib"))
                 ]
             else:
                 folders += [f"{lib}/site-packages"] if is_own else []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from toolmatrix.images.limits import MOST_SEARCHED, Budget
@@ -121,9 +121,10 @@ def _misnamed(
             record.feature(f"{OTHER_SONAME}:{name}", soname, f"needed by {paths[0]}", library)
 
 
-def loaded_libraries(view: View, sonames: Iterable[str], sites: Sequence[str]) -> dict[str, str]:
+def loaded_libraries(
+    search: LibrarySearch, sonames: Iterable[str], sites: Sequence[str]
+) -> dict[str, str]:
     """The libraries that the loader takes for some names: by packages of Python, else by any program; by name."""
-    search = LibrarySearch(view, library_path(view))
     libraries: dict[str, str] = {}
     below = tuple(f"{site}/" for site in sites)
     for name in sonames:
@@ -275,6 +276,15 @@ class LibrarySearch:
             return []
         patterns = (f"{site[1]}/{folder}" for package, folder in _PRELOADED if package == site[2])
         return [folder for pattern in patterns for folder in self.view.tree.glob(pattern)]
+
+    def first(self, is_wanted: Callable[[str], bool]) -> set[str]:
+        """The libraries of such names in the first directory of the loader that has one."""
+        for folder in self.path.folders:
+            names = filter(is_wanted, self.view.tree.names(folder))
+            libraries = {self.fitting(folder, name) for name in names} - {""}
+            if libraries:
+                return libraries
+        return set()
 
     def majors(self, name: str) -> tuple[str, ...]:
         """Sonames of the same library under another number, wherever they lie."""

@@ -107,6 +107,16 @@ class Look:
         return elf
 
 
+class Glance(Look):
+    """Looks at the files of a running machine: of compiled ones at the libraries of toolkits alone."""
+
+    def __call__(self, path: str, size: int, stream: Readable) -> object:
+        """The part of a file that is kept; None without reading it for most."""
+        name = path.rpartition("/")[2]
+        is_kept = _KEEP.fullmatch(path) or _TELL.fullmatch(name) or toolkits.component_of(name)
+        return super().__call__(path, size, stream) if is_kept else None
+
+
 def observe(
     image: ImageMetadata,
     tree: Tree,

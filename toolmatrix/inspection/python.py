@@ -16,6 +16,7 @@ from toolmatrix.inspection.imported import Dist, Imported
 from toolmatrix.inspection.imports import ImportPath
 from toolmatrix.inspection.model import (
     GONE,
+    INTERPRETER,
     MODULE,
     UNIMPORTED,
     WHICH,
@@ -183,5 +184,10 @@ def import_paths(view: View, record: Record, default: Default | None) -> list[Im
         if not version:
             record.skip(WHICH_PACKAGES, f"the version of /{real} is not known")
             return paths
+        if not paths:
+            # Letters that decide what is imported.
+            options = "".join(sorted({*start.options} & {*"EIPSs"}))
+            command = f"/{start.called.strip('/')} -{options}".removesuffix(" -")
+            record.feature(INTERPRETER, command, start.words, start.first)
         paths.append(imports.import_path(view, start, version))
     return paths

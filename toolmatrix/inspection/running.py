@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 
@@ -19,7 +19,17 @@ from toolmatrix.images.engines import NOT_THERE, Containers, EngineImage, Progra
 from toolmatrix.images.names import this_platform
 from toolmatrix.inspection import programs
 from toolmatrix.inspection.layers import LayerStore
-from toolmatrix.inspection.model import GONE, RAN, RUNNING, WHICH, Inventory, Seen, Skipped
+from toolmatrix.inspection.model import (
+    GONE,
+    INTERPRETER,
+    RAN,
+    RUNNING,
+    WHICH,
+    Inventory,
+    Seen,
+    Skipped,
+)
+from toolmatrix.inspection.python import RECORDS
 from toolmatrix.lines import without_colours
 from toolmatrix.value import Value
 
@@ -46,8 +56,8 @@ class ProgramProbe(Value):
 
     @property
     def command_line(self) -> str:
-        """The program with its arguments."""
-        return shlex.join(self.run)
+        """The program with its arguments, of which a program of its own lines is left out."""
+        return shlex.join("..." if "\n" in word else word for word in self.run)
 
     def answer(self, output: str) -> str:
         """The value in an output; empty where it has none."""
@@ -65,7 +75,51 @@ class ProgramProbe(Value):
         return name == self.run[-1] and match is not None and match[0] == value
 
 
+# Imports the module of a package as the program of the image would, and prints its version. Of a module that is on the
+# package's record that is the record's: a wheel may ship a file with another one.
+_IMPORT = """\
+import importlib, os, sys
+name, first = sys.argv[1:]
+if sys.path[:1] == [""]:
+    sys.path[0] = first
+try:
+    from importlib import metadata
+    dist = metadata.distribution(name)
+except Exception:
+    dist = None
+plain = name.replace("-", "_")
+files = [str(file) for file in dist.files or ()] if dist else []
+tops = ((dist.read_text("top_level.txt") or "") if dist else "").split()
+tops = tops or [file.partition("/")[0] for file in files if file.endswith("/__init__.py")]
+tops = tops or [file.partition(".")[0] for file in files if file.endswith((".py", ".so")) and "/" not in file]
+tops = [top for top in tops if top and not top.startswith("_")]
+root = plain if plain in tops or not tops else tops[0]
+module = importlib.import_module(root)
+file = os.path.realpath(getattr(module, "__file__", None) or "")
+own = not module.__dict__.get("__file__") or any(
+    os.path.realpath(str(dist.locate_file(one))) == file for one in files if one.startswith(root)
+)
+version = dist.version if dist and own else getattr(module, "__version__", "") or (dist and dist.version)
+print("imported", version, "from", file)
+"""
 _BOUNDS = ProgramBounds()
+
+
+def import_probes(inventory: Inventory, wanted: Collection[str]) -> list[ProgramProbe]:
+    """A probe for each wanted package of Python: an import by the interpreter that the image starts."""
+    started = next(iter(inventory.features.get(INTERPRETER, ())), None)
+    if started is None:
+        return []
+    start = (*started.version.split(), "-c", _IMPORT)
+    packages = (
+        name
+        for name in sorted(wanted)
+        if any(seen.seen_by in RECORDS for seen in inventory.components.get(name, ()))
+    )
+    return [
+        ProgramProbe(name=name, run=(*start, name, started.where), about=(name,), after="imported ")
+        for name in packages
+    ]
 
 
 def ask_programs(

@@ -18,6 +18,7 @@ from toolmatrix.inspection.record import Record, View
 from toolmatrix.value import Value
 
 MAGIC = b"#!"
+_ZIP = b"PK\x03\x04"
 # Bytes of a script that Linux looks at, execve(2): of a longer line the interpreter is not known.
 _LONGEST = 256
 # The interpreter and the rest of the line, which is one argument. One that is no absolute path depends on where
@@ -47,11 +48,13 @@ _MOST_USERS = 8
 class Script(Value):
     """A file that another program reads; `line` is the text behind `#!`.
 
-    `environments` are the directories that a script for a shell activates, or puts first on PATH.
+    `environments` are the directories that a script for a shell activates, or puts first on PATH. `is_archive`: behind
+    the line is a zip archive, such as of pex, with code that finds the packages in it.
     """
 
     line: str
     environments: tuple[str, ...] = ()
+    is_archive: bool = False
 
 
 def command_of(line: str) -> tuple[str, ...]:
@@ -75,7 +78,7 @@ def read(head: bytes, stream: Readable, budget: Budget) -> Script | None:
         return None
     text = line.removeprefix(MAGIC).decode("utf-8", "surrogateescape")
     if not _SHELL.search(text):
-        return Script(line=text)
+        return Script(line=text, is_archive=head[len(line) + 1 :].startswith(_ZIP))
     body = head + first(_MOST_TEXT - len(head), stream)
     matches = _ENVIRONMENT.finditer(body.decode("utf-8", "replace"))
     prefixes = dict.fromkeys(

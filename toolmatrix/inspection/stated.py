@@ -22,6 +22,8 @@ _LARGEST_ARCHIVE = 8 << 20
 # Files of an archive that are looked at, and packages of which the version is read.
 _MOST_FILES = 20_000
 _MOST_PACKAGES = 200
+# Bytes of a first line that Linux looks at, execve(2).
+_LONGEST_LINE = 256
 _STATED = re.compile(
     rb"""^(?:__version__|_?version|full_version|VERSION)(?:[ \t]*:[^=\n]*)?[ \t]*=[ \t]*(?:\w+[ \t]*=[ \t]*)*"""
     rb"""["']([0-9][\w.+!-]{0,80})["']|^[ \t]*"version":[ \t]*"([0-9][\w.+!-]{0,80})"(?=\s*\})""",
@@ -61,19 +63,23 @@ _TEXTS = FilePattern(rf".*/(?:{'|'.join(map(re.escape, VERSION_FILES))})", _MOST
 class ModuleArchive(Value):
     """The packages and modules in a zip archive, which Python imports from it; each with the version that it states.
 
-    `is_partial`: it is too large to be read, or damaged.
+    `is_partial`: it is too large to be read, or damaged. `line` is the text behind `#!` of one that is a program.
     """
 
     names: tuple[tuple[str, str], ...] = ()
     is_partial: bool = False
+    line: str = ""
 
 
 def _read_archive(size: int, stream: Readable) -> ModuleArchive:
     if size > _LARGEST_ARCHIVE:
         return ModuleArchive(is_partial=True)
     names: dict[str, str] = {}
+    data = first(size, stream)
+    head = data[:_LONGEST_LINE].partition(b"\n")[0]
+    line = head[2:].decode("utf-8", "surrogateescape") if head.startswith(b"#!") else ""
     try:
-        with zipfile.ZipFile(io.BytesIO(first(size, stream))) as archive:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for info in archive.infolist()[:_MOST_FILES]:
                 module, _, file = info.filename.partition("/")
                 if not file and module.endswith((".py", ".pyc")):
@@ -83,7 +89,7 @@ def _read_archive(size: int, stream: Readable) -> ModuleArchive:
                     names[module] = _version_in(archive, info) if unread else names.get(module, "")
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, zlib.error):
         return ModuleArchive(is_partial=True)
-    return ModuleArchive(names=tuple(names.items()))
+    return ModuleArchive(names=tuple(names.items()), line=line)
 
 
 def _version_in(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:

@@ -1,7 +1,8 @@
 """The machine that this runs on as a whole: what `host` reads for doctor, and packages, variables and readings.
 
-Records of packages are read where the machine keeps them and put into a tree, so that the observers of images can read
-them. Of the environment only the variables of matrix/machine.yaml are read.
+Records of packages, what they name of modules, and the libraries of CUDA that the loader may take are read where the
+machine keeps them and put into a tree, so that the observers of images can read them. The import path is the one that
+`python3` prints. Of the environment only the variables of matrix/machine.yaml are read.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from toolmatrix.images.image import ImageMetadata
-from toolmatrix.images.layers import FILE, Entry, Layer, Tree
+from toolmatrix.images.layers import Tree
 from toolmatrix.images.limits import Budget
-from toolmatrix.inspection import flags, host, packages, python, toolkits
+from toolmatrix.inspection import flags, host, imports, loader, packages, python, toolkits
 from toolmatrix.inspection.host import Machine
 from toolmatrix.inspection.model import Inventory, Seen, Skipped
 from toolmatrix.inspection.record import Record, View, sort_sightings
+from toolmatrix.inspection.stated import VERSION_FILES
 
 SUBJECT = "host"
 _FILES = (
@@ -26,19 +28,21 @@ _FILES = (
     "/lib/apk/db/installed",
     "/usr/local/cuda/version.json",
     "/usr/local/cuda/version.txt",
+    *("/etc/ld.so.conf", "/etc/ld.so.conf.d/*", "/etc/ld.so.preload"),
+    # By these names the loader is known, and the directories of the architecture.
+    *("/lib/ld-musl-*", "/lib64", "/bin/sh"),
 )
 # What is read below each directory that the default interpreter imports from.
 _RECORDS = (
     "*.dist-info/METADATA",
-    "*.egg-info",
-    "*.egg-info/PKG-INFO",
+    *("*.egg-info", "*.egg-info/PKG-INFO"),
+    *("*.py", "*.so", *(f"*/{file}" for file in VERSION_FILES)),
     "_sysconfigdata*.py",
     "numpy/__config__.py",
     "numpy/_core/include/numpy/_numpyconfig.h",
     "numpy/core/include/numpy/_numpyconfig.h",
     "torch/version.py",
 )
-_LARGEST = 32 << 20
 _SITES = ("python3", "-c", "import sys; print('\\n'.join(sys.path))")
 _RPM = ("rpm", "-qa", "--qf", "%{NAME}\\t%{VERSION}-%{RELEASE}\\n")
 
@@ -55,7 +59,7 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
     # A tree in memory: observers of images read here the files of the machine, copied in by the same paths.
     settings = {"Env": [f"{name}={value}" for name, value in env.items()]}
     image = ImageMetadata(subject=SUBJECT, config={"config": settings})
-    view = View(image, _tree(machine, sites))
+    view = _view(machine, image, sites)
     record = Record(view)
     for name, value in env.items():
         record.feature(f"env:{name}", value, "environment", name)
@@ -64,7 +68,10 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
         name, _, version = line.partition("\t")
         packages.record_package(record, "rpm", "rpm -qa", name, version)
     toolkits.observe(view, record)
-    python.observe(view, record, [site.strip("/") for site in sites])
+    versions = [seen.version for seen in host_inventory.components.get("python", ())]
+    path = imports.given_path(view, _SITES[0], "".join(versions[:1]), sites)
+    python.observe_imports(view, record, [path])
+    toolkits.record_taken(view, record, (), ())
     flags.settings(view, record)
     read = _readings(machine, record)
     return Inventory(
@@ -81,16 +88,23 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
     )
 
 
-def _tree(machine: Machine, sites: Sequence[str]) -> Tree:
-    patterns = [*_FILES, *(f"{site}/{record}" for site in sites for record in _RECORDS)]
-    entries = []
-    for path in dict.fromkeys(path for pattern in patterns for _, path in machine.paths(pattern)):
-        text = machine.text(path, _LARGEST)
-        if text:
-            entries.append((path.strip("/"), Entry(FILE, content=text.encode())))
+def _view(machine: Machine, image: ImageMetadata, sites: Sequence[str]) -> View:
+    budget = Budget(SUBJECT)
     tree = Tree()
-    tree.apply(Layer(digest="", diff_id="", entries=tuple(entries)), Budget(SUBJECT))
-    return tree
+    patterns = [*_FILES, *(f"{site}/{record}" for site in sites for record in _RECORDS)]
+    paths = [path for pattern in patterns for _, path in machine.paths(pattern)]
+    # A directory on PYTHONPATH may be a whole project; what is below others belongs to packages.
+    paths += [site for site in sites if site.endswith("-packages")]
+    tree.apply(machine.layer(list(dict.fromkeys(paths))), budget)
+    folders = loader.library_path(View(image, tree)).folders
+    libraries = [
+        f"/{folder}/{name}"
+        for folder in dict.fromkeys(folders)
+        for name in machine.names(f"/{folder}")
+        if toolkits.component_of(name)
+    ]
+    tree.apply(machine.layer(libraries), budget)
+    return View(image, tree)
 
 
 # The result are the names of the readings with a value.

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from toolmatrix.inspection import loader
+from toolmatrix.inspection.loader import LibrarySearch
 from toolmatrix.inspection.model import FilePattern, Soname
 from toolmatrix.inspection.record import Record, View
 
@@ -62,6 +63,8 @@ _LIBRARIES = (
     ("nccl", r"libnccl\.so\.(\d+(?:\.\d+){0,2})[\d.]*"),
     ("tensorrt", r"libnvinfer\.so\.(\d+(?:\.\d+){0,2})[\d.]*"),
 )
+# CUDA when a program runs, beside the one that it was built with.
+_RUNTIME = "cudart"
 # Where the installers of NVIDIA and AMD put the link to the version in use.
 _HOMES = {"cuda": "usr/local/cuda", "nvcc": "usr/local/cuda", "rocm": "opt/rocm", "hip": "opt/rocm"}
 # Variables that lead elsewhere, in the order in which CMake and PyTorch look at them.
@@ -166,13 +169,26 @@ def _distribution(view: View, record: Record) -> None:
 def record_taken(
     view: View, record: Record, sonames: Sequence[Soname], sites: Sequence[str]
 ) -> None:
-    """Make the libraries defaults that a program gets: by its packages of Python, else by any program."""
+    """Make the libraries defaults that a program gets: by its packages of Python, else by any program.
+
+    Where nothing asks for one, it is what the loader would find first. That of CUDA is a component of its own as well:
+    what builds is found by other variables than what runs.
+    """
+    if not view.elves:
+        return
+    search = LibrarySearch(view, loader.library_path(view))
     names = {soname.name: component_of(soname.name) for soname in sonames}
-    known = {name: component for name, component in names.items() if component}
-    for component in dict.fromkeys(known.values()):
+    for component in dict.fromkeys(name for name, _ in _LIBRARIES):
         # A toolkit to build with is beside the runtime libraries that wheels bring.
         own = sites if component != "cuda" else ()
-        wanted = [name for name in known if known[name] == component]
-        libraries = {*loader.loaded_libraries(view, wanted, own).values()} - {""}
+        wanted = [name for name in names if names[name] == component]
+        libraries = {*loader.loaded_libraries(search, wanted, own).values()} - {""}
+        if not wanted:
+            libraries = search.first(lambda name: component_of(name) == component)  # noqa: B023
         for library in libraries if len(libraries) == 1 else ():
             record.take(component, library)
+            for sighting in record.components.get(component, ()) if component == "cuda" else ():
+                if sighting.where == library:
+                    record.component(
+                        _RUNTIME, sighting.version, sighting.seen_by, library, default=True
+                    )

@@ -52,6 +52,7 @@ from toolmatrix.value import Value
 
 EFFECTS = {"-fsigned-char": ("char", "signed"), "-funsigned-char": ("char", "unsigned")}
 """What a flag does that debug information shows: a feature, and the value that the flag gives it (GCC manual)."""
+_ABSENT = re.compile(r"\bModuleNotFoundError\b")
 # Features that name a component no file can name.
 _WITNESSES = {"base-image": "label:" + BASE}
 _SONAME = re.compile(r"(?P<stem>.+)\.so\.(?P<major>[\w.]+)|(?P<old>.+)-(?P<number>[\d.]+)\.so")
@@ -245,11 +246,15 @@ def _compare_run_and_read(subject: Subject) -> Iterator[Verdict]:
 
 
 def _unconfirmed(subject: Subject) -> Iterator[Verdict]:
-    # Reading alone gave these a verdict; that running did not confirm it is said, and fails nothing.
+    # Reading alone gave these a verdict; that running did not confirm it is said, and fails nothing: a container of
+    # toolmatrix has no GPU and no network. A module that is not there is missing with them as well.
     for entry in subject.inventory.skipped:
         if entry.what.startswith(RUNNING):
             check = Expectation(kind="component", name=entry.what.removeprefix(RUNNING))
-            yield check.verdict(SKIP, reason=entry.reason)
+            is_absent = _ABSENT.search(entry.reason) is not None
+            word, code = (FAIL, "TM409") if is_absent else (SKIP, "")
+            help = "look at PATH and the import path of the image" if is_absent else ""
+            yield check.verdict(word, code=code, reason=entry.reason, help=help)
 
 
 def _agree(first: str, second: str) -> bool:

@@ -118,6 +118,23 @@ def _toolkit(context: MachineContext) -> Iterator[Verdict]:
         other = locked is not None and locked.version not in releases
         help = "code compiled outside the image uses this one"
         yield check.verdict(WARN if other else PASS, installed, "TM503", help=help)
+    yield from _runtime(context)
+
+
+# What is compiled here runs with the library that the loader takes, which other variables lead to.
+def _runtime(context: MachineContext) -> Iterator[Verdict]:
+    toolkit, library = context.component("cuda"), context.component("cudart")
+    if toolkit is None or library is None or toolkit.seen_by != "ran":
+        return
+    built = stage_facts.releases(context.index, "cuda", toolkit.version)
+    same = any(f"{release}.".startswith(f"{library.version}.") for release in built)
+    reason = (
+        "" if same else f"the loader takes this library, and {toolkit.where} is {toolkit.version}"
+    )
+    help = "let PATH and LD_LIBRARY_PATH lead to one toolkit"
+    yield _check("cudart").verdict(
+        PASS if same else WARN, library, "TM503", reason=reason, help=help
+    )
 
 
 def _driver(context: MachineContext) -> Iterator[Verdict]:

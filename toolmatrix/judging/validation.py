@@ -29,7 +29,7 @@ from toolmatrix.finding import FAIL, PASS, UNKNOWN, VERDICTS, WARN, Judged, Verd
 from toolmatrix.images import streams
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.names import this_platform
-from toolmatrix.inspection import programs, subjects
+from toolmatrix.inspection import programs, running, subjects
 from toolmatrix.inspection.layers import LayerStore
 from toolmatrix.inspection.model import LOCK, REST, Inventory, Seen, Skipped
 from toolmatrix.inspection.running import ProgramProbe
@@ -420,7 +420,9 @@ class Validator(IndexedWork):
         wanted = baseline.components
         # A program that nothing is expected of is not started: each costs a process in the container.
         known = probes_of(self.index, wanted) if self.run else ()
-        return [probe for probe in known if probe.name in wanted | baseline.features]
+        imports = running.import_probes(read, wanted) if self.run else []
+        others = (wanted | baseline.features) - {probe.name for probe in imports}
+        return [*imports, *(probe for probe in known if probe.name in others)]
 
     def _select(self, verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
         every = tuple(verdicts)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from toolmatrix.images.layers import FILE, Entry, Layer
 from toolmatrix.inspection import host
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 GIB = 1 << 30
 
@@ -32,6 +33,15 @@ class Captured(host.Machine):
 
     def text(self, path: str, largest: int = 1 << 20) -> str:
         return self.files.get(path, "")[:largest]
+
+    def layer(self, paths: Sequence[str]) -> Layer:
+        below = tuple(f"{path}/" for path in paths)
+        entries = [
+            (path.strip("/"), Entry(FILE, content=text.encode()))
+            for path, text in self.files.items()
+            if path in paths or path.startswith(below)
+        ]
+        return Layer(digest="", diff_id="", entries=tuple(entries))
 
     def names(self, path: str) -> list[str]:
         inside = [one[len(path) + 1 :] for one in self.files if one.startswith(path + "/")]
