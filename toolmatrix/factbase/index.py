@@ -34,6 +34,7 @@ from toolmatrix.factbase.records import (
     RowRecord,
     SourceRecord,
     SupportRecord,
+    Term,
 )
 from toolmatrix.factbase.versions import Scale
 
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     ReadFile: TypeAlias = Callable[[str, int, "int | None"], bytes]
     """The bytes of a file by its name, from a place on, and so many of them; raises OSError or KeyError."""
 
-FORMAT = "toolmatrix-index/12"
+FORMAT = "toolmatrix-index/13"
 HEADER, ROWS = "header.json", "rows.jsonl"
 BLOCK = 32768
 """Bytes of records that are compressed together."""
@@ -395,6 +396,10 @@ class Index:
     def products(self) -> list[Product]:
         """Every name that a device is sold under."""
         return [*map(Product._make, self._table("products"))]
+
+    def terms(self) -> list[Term]:
+        """Every name that is no component and that rows are about."""
+        return [*map(Term._make, self._table("terms"))]
 
     def cites(self, number: int) -> list[CitedClaim]:
         """The claims behind a binding or row, by the number of the record that lists them."""

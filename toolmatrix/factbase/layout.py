@@ -23,7 +23,7 @@ from toolmatrix.documents import (
     Rank,
     Text,
 )
-from toolmatrix.factbase.model import CODE_LIST, KINDS, LISTS, SCHEMES
+from toolmatrix.factbase.model import CODE_LIST, KINDS, LISTS, SCHEMES, TERM_LIST
 from toolmatrix.value import Value
 
 FRONT = "toolmatrix.matrix/1"
@@ -305,8 +305,9 @@ class DataLayout(Value):
     columns: tuple[Text, ...]
     rows: tuple[tuple[Any, ...], ...]
     note: Text = ""
-    lists: Annotated[str, CODE_LIST] = ""
-    """Each row is about the code of one component: columns `component`, `kind`, `against`."""
+    lists: Annotated[str, CODE_LIST, TERM_LIST] = ""
+    """code: each row is about the code of one component: columns `component`, `kind`, `against`. terms: each row is
+    about the name in its first column, `name`, which `show` and `search` know."""
 
 
 class ChannelLayout(Value):

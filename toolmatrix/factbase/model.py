@@ -115,6 +115,8 @@ releases that broke what was made for those before."""
 
 CODE_LIST = "code"
 """What rows of a data table list: the kind of code of a package, and what its binaries are compiled against."""
+TERM_LIST = "terms"
+"""What rows of a data table list: names that are no components, such as that of a GPU generation."""
 
 
 class TableRow(Value):

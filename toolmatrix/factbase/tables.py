@@ -18,6 +18,7 @@ from toolmatrix.factbase.model import (
     LISTS,
     PRODUCTS,
     SUPPORT,
+    TERM_LIST,
     Claim,
     Component,
     ReadRequirements,
@@ -45,6 +46,8 @@ _PRINTED = (
     "unreleased",
 )
 _CODE = ("component", "kind", "against")
+# The columns that a list begins with.
+_LEADING = {CODE_LIST: _CODE, TERM_LIST: ("name",)}
 
 
 def statement(recorder: Recorder, node: YamlNode) -> None:
@@ -125,17 +128,18 @@ def _claims(recorder: Recorder, fields: Mapping[str, YamlNode], base: Claim) -> 
 def data(recorder: Recorder, node: YamlNode) -> None:
     """Read sourced rows about what is no component; a row is known by its place in the table.
 
-    With `lists: code` each row is about the code of one component, and is known by its name.
+    With `lists` each row is about one component or name, and is known by it.
     """
     fields = pieces.fields(node, "a data table", layout.DataLayout)
     name = recorder.group(fields)
     origin = pieces.Provenance.read(fields, recorder.known)
     columns = [column.string("a column") for column in fields["columns"].sequence("columns")]
-    lists = pieces.choice(fields, "lists", (CODE_LIST,))
-    if lists and tuple(columns[: len(_CODE)]) != _CODE:
+    lists = pieces.choice(fields, "lists", tuple(_LEADING))
+    leading = _LEADING.get(lists, ())
+    if tuple(columns[: len(leading)]) != leading:
         fields["columns"].fail(
-            "a list of code has the wrong columns",
-            expected=", ".join(_CODE),
+            f"a list of {lists} has the wrong columns",
+            expected=", ".join(leading),
             found=", ".join(columns) or "none",
         )
     about = pieces.text(fields, "about", name)
@@ -148,8 +152,10 @@ def data(recorder: Recorder, node: YamlNode) -> None:
                 expected=f"{len(columns)} cells",
                 found=f"{len(cells)} cells",
             )
-        if lists:
+        if lists == CODE_LIST:
             _check_code(recorder, row, cells)
+        elif lists and not (cells and pieces.printed(cells[0])):
+            row.fail("a row has no name", expected="a name in its first cell", found="none")
         named_cells = zip(columns, cells, strict=False)
         recorder.row(
             row,
