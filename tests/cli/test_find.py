@@ -105,6 +105,13 @@ FOUND = {
     "sarif": ("exact", "format", "sarif", "toolmatrix help formats"),
     "dockerfile": ("exact", "format", "dockerfile", "toolmatrix help formats"),
     "TM301": ("exact", "code", "TM301", "toolmatrix rule TM301"),
+    "__hipRegisterFatBinary": (
+        "exact",
+        "symbol of the HIP runtime",
+        "__hipRegisterFatBinary",
+        "toolmatrix show __hipRegisterFatBinary",
+    ),
+    "xla dump to": ("exact", "flag of XLA_FLAGS", "--xla_dump_to", "toolmatrix show xla_dump_to"),
     "exit codes": ("exact", "topic", "exit-codes", "toolmatrix help exit-codes"),
 }
 

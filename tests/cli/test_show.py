@@ -105,3 +105,39 @@ def test_every_component_can_be_shown(every: int) -> None:
 def test_python_gets_the_errors_of_the_command() -> None:
     with pytest.raises(NothingMatched, match="unknown component `tensorfow`"):
         toolmatrix.show("tensorfow")
+
+
+# A name, and what the text has of it.
+TERMS = {
+    "ampere": ("GPU generation", "164 KiB", "not used by code made for turing", "cuda 11.0.2"),
+    "sm_80": ("8.0 (compute capability), of ampere", "163 KiB", "cp.async", "A100"),
+    "RTX 5090": ("12.0 (compute capability)", "kind::f8f6f4"),
+    "gfx90a:xnack+": ("of cdna2", "v_mfma_f64_16x16x4f64", "rocm 4.3.0"),
+    "3.5": ("3.5 (device)", "Tesla K40", "cuda 7.5.18"),
+    "TF_CPP_MIN_VLOG_LEVEL": ("environment variable", "1.0 to 2.4"),
+    "xla_dump_to": ("flag of XLA_FLAGS", "1.14 and newer"),
+    "noaws": ("build option of TensorFlow", "1.13 to 2.10"),
+    "__hipRegisterFatBinary": ("symbol of the HIP runtime", ".hip_fatbin"),
+    "fhip-new-launch-api": ("option of Clang", "hipLaunchByPtr"),
+}
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_a_name_that_is_no_component(real: Cli, name: str) -> None:
+    text = " ".join(real("show", name).out.split())
+    for part in TERMS[name]:
+        assert part in text, part
+
+
+def test_the_document_of_a_name_keeps_to_its_schema(real: Cli) -> None:
+    document = real("show", "8.0", "--json").json()
+    validated(document, "term")
+    assert document["after"] == "turing"
+    assert {fact["term"] for fact in document["facts"]} == {"8.0", "ampere"}
+
+
+def test_terms_name_terms() -> None:
+    terms = {term.name: term for term in toolmatrix.open_matrix().index.terms()}
+    for term in terms.values():
+        assert term.kind, term.name
+        assert {term.of, term.after} - {""} <= {*terms}, term.name

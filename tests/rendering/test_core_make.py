@@ -314,6 +314,35 @@ def test_an_unknown_option_is_an_error() -> None:
         job(lock("debian"), options=("debug",))
 
 
+@pytest.mark.parametrize(
+    ("options", "refusal"),
+    [
+        (("ngraph",), "does not have the option `ngraph` for this answer"),
+        (("mkl", "v1=1"), "the option `v1` takes no value"),
+        (("vmodule=executor",), "the option `vmodule` takes another value"),
+        (("sycl",), "cannot build with `sycl`: configure asks for Codeplay's ComputeCpp"),
+    ],
+)
+def test_an_option_that_the_release_does_not_have_is_an_error(
+    options: tuple[str, ...], refusal: str
+) -> None:
+    with pytest.raises(RenderError, match=refusal):
+        job(lock("tensorflow"), recipe="tensorflow", options=options)
+
+
+def test_options_reach_the_steps_and_the_image() -> None:
+    options = ("noaws", "mkl_threadpool", "noxla", "xla-dump", "xla-hlo-profile", "vlog-level=2")
+    image = job(lock("tensorflow"), recipe="tensorflow", options=options, targets=("x86",)).images[
+        0
+    ]
+    steps = {name: text for step in image.steps for name, text in step.env.items()}
+    assert steps["CONFIGS"] == "mkl_threadpool noaws"
+    assert steps["TF_ENABLE_XLA"] == "0"
+    dumps = "--xla_dump_to=/tmp/xla --xla_dump_hlo_as_text --xla_hlo_profile"
+    assert image.env["XLA_FLAGS"] == dumps
+    assert image.env["TF_CPP_MAX_VLOG_LEVEL"] == "2"
+
+
 def test_provisions_of_a_recipe_go_first() -> None:
     made = recipe("provisions:\n  - {component: gcc, packages: [my-gcc], source: here}\n")
     assert job(lock("debian"), recipe=made).images[0].packages[0] == "my-gcc"

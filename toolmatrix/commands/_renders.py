@@ -317,22 +317,27 @@ def outcome(index: Index, question: RenderQuestion) -> RenderOutcome:
     """What comes of one question: solved once, and rendered in each dialect and with each option of the recipe."""
     from toolmatrix.api import files, locks
     from toolmatrix.lockfile.model import DEFAULT
+    from toolmatrix.recipes.fields import OPTION_EXAMPLES
     from toolmatrix.rendering import dockerfile
+    from toolmatrix.rendering.make import offered_options
     from toolmatrix.request import recipes
     from toolmatrix.request.fields import Fields, parse_arguments
     from toolmatrix.request.read import read
 
     recipe = recipes.recipe(question.recipe, index)
+    takes = {option.name: option.takes for option in recipe.options if not option.because}
     forms = [
         files.RenderOptions(recipe=recipe.name, dialect=dialect) for dialect in dockerfile.DIALECTS
     ]
-    forms += [
-        files.RenderOptions(recipe=recipe.name, option=(name,))
-        for name in dict.fromkeys(option.name for option in recipe.options)
-    ]
+    options = {
+        name: files.RenderOptions(
+            recipe=recipe.name, option=(f"{name}={OPTION_EXAMPLES[kind]}" if kind else name,)
+        )
+        for name, kind in takes.items()
+    }
 
     def same_outcome(name: str) -> RenderOutcome:
-        return RenderOutcome(question=question, counts=((name, len(forms)),))
+        return RenderOutcome(question=question, counts=((name, len(forms) + len(options)),))
 
     try:
         request = read(index, Fields(**parse_arguments(question.words)))
@@ -344,6 +349,9 @@ def outcome(index: Index, question: RenderQuestion) -> RenderOutcome:
         return same_outcome(UNKNOWN)
     except NothingMatched:
         return same_outcome(NO_RELEASE)
+    # What a release has no option of is refused for that.
+    offered = offered_options(lock, files.rules(index, forms[0]))
+    forms += [form for name, form in options.items() if name in offered]
     refused = [why for form in forms if (why := _refusal(index, lock, form))]
     counts = {RENDERED: len(forms) - len(refused), REFUSED: len(refused)}
     return RenderOutcome(

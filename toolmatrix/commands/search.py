@@ -135,6 +135,9 @@ def _entries(index: Index) -> Iterator[Findable]:
         called = (title, *others.get(name, ()))
         says = f"{title}, {count}"
         yield _entry("component", name, says, ("show", name), called)
+    for term in index.terms():
+        says = ", ".join(filter(None, (term.says, term.of and f"of {term.of}"))) or term.kind
+        yield _entry(term.kind, term.name, says, ("show", term.name.lstrip("-")), term.also)
     for product in index.products():
         command = ("plan", "--device", product.name)
         yield _entry("device", product.name, f"device {product.device}", command)

@@ -8,6 +8,7 @@ from toolmatrix.api import Report
 from toolmatrix.api.requests import with_online_packages
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.options import ALL, ONLINE
+from toolmatrix.commands._terms import meant, report
 from toolmatrix.documents import Annotated, Count, Evidence, MatrixHead, NotRequired, TypedDict
 from toolmatrix.errors import NothingMatched
 from toolmatrix.factbase import evidence as words
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         "toolmatrix show torch",
         "toolmatrix show torch==2.7.1",
         "toolmatrix show cuda==12.4 --all",
+        "toolmatrix show ampere",
     ),
 )
 def show(
@@ -44,13 +46,19 @@ def show(
     at: str = "",
     matrix: Matrix = None,
 ) -> Report:
-    """Show the releases, builds and facts of a component.
+    """Show the releases, builds and facts of a component, or what else a name means.
 
     A subject such as `torch==2.7` names some of its releases or builds. The text has the newest releases, and the
-    builds of the newest that has some, unless `everything` is asked for. Raises NothingMatched for what no fact knows.
+    builds of the newest that has some, unless `everything` is asked for. Other names are those of GPU generations and
+    devices, and of variables, flags and symbols. Raises NothingMatched for what no fact knows.
     """
-    index = with_online_packages((subject,), {"matrix": matrix}, online=online).index
+    opened = with_online_packages((subject,), {"matrix": matrix}, online=online)
+    index = opened.index
     names = Names(index)
+    if not names.called(names.split(subject)[0].partition("[")[0]) and (
+        term := meant(index, subject)
+    ):
+        return report(index, term, opened, everything=everything)
     # The second of two is the build that the same text names: `torch==2.7.1+cu128`.
     first, *builds = [
         (ask, names.scale(ask.component).select(ask.selector)) for ask in names.asks(subject)

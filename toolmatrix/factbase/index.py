@@ -35,6 +35,7 @@ from toolmatrix.factbase.records import (
     RowRecord,
     SourceRecord,
     SupportRecord,
+    Term,
 )
 from toolmatrix.factbase.versions import Scale
 
@@ -422,6 +423,10 @@ class Index:
     def products(self) -> list[Product]:
         """Every name that a device is sold under."""
         return [*map(Product._make, self._table("products"))]
+
+    def terms(self) -> list[Term]:
+        """Every name that is no component and that rows are about."""
+        return [*map(Term._make, self._table("terms"))]
 
     def cites(self, number: int) -> list[CitedClaim]:
         """The claims behind a binding or row, by the number of the record that lists them."""

@@ -305,9 +305,10 @@ class DataLayout(Value):
     columns: tuple[Text, ...]
     rows: tuple[tuple[Any, ...], ...]
     note: Text = ""
-    lists: Annotated[str, DATA_LISTS] = ""
+    lists: Annotated[str, tuple(DATA_LISTS)] = ""
     """code: each row is about the code of one component, with `component`, `kind`, `against`. images: each row says
-    whether some images can be pulled, with `image` (a pattern), `pulls` (yes or no), `day`, `recipe`, `note`."""
+    whether some images can be pulled, with `image` (a pattern), `pulls` (yes or no), `day`, `recipe`, `note`. terms:
+    each row is about the name in its first column, `name`, which `show` and `search` know."""
 
 
 class ChannelLayout(Value):

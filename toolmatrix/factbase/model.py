@@ -113,9 +113,15 @@ LISTS = BUILDS, PRODUCTS, SUPPORT, BREAKS = ("builds", "products", "support", "b
 """What rows of a table list: images that were built, the names that devices are sold under, ends of support, or
 releases that broke what was made for those before."""
 
-DATA_LISTS = CODE_LIST, IMAGES_LIST = ("code", "images")
-"""What rows of a data table list: the kind of code of a package and what its binaries are compiled against, or which
-images can be pulled."""
+CODE_LIST, IMAGES_LIST, TERM_LIST = "code", "images", "terms"
+"""What rows of a data table list: the kind of code of a package and what its binaries are compiled against, which
+images can be pulled, or names that are no components, such as that of a GPU generation."""
+DATA_LISTS = {
+    CODE_LIST: ("component", "kind", "against"),
+    IMAGES_LIST: ("image", "pulls", "day"),
+    TERM_LIST: ("name",),
+}
+"""The columns with which a data table begins, by what its rows list."""
 
 
 class TableRow(Value):

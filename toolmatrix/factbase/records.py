@@ -376,6 +376,21 @@ class BreakRecord(NamedTuple):
     breaks: str
 
 
+class Term(NamedTuple):
+    """A name that is no component, such as that of a GPU generation, and the rows about it.
+
+    `also` are other names of it, `of` is the term that it is a part of, and `after` the one that came before it.
+    """
+
+    name: str
+    kind: str
+    also: Sequence[str]
+    of: str
+    after: str
+    says: str
+    rows: Sequence[str]
+
+
 class Product(NamedTuple):
     """A name that a device is sold under; its machine, where it is on one board with a CPU."""
 

@@ -46,11 +46,6 @@ _PRINTED = (
     "rule",
     "unreleased",
 )
-# The first columns of a data table by what it lists.
-_COLUMNS = {
-    CODE_LIST: ("component", "kind", "against"),
-    IMAGES_LIST: ("image", "pulls", "day"),
-}
 
 
 def statement(recorder: Recorder, node: YamlNode) -> None:
@@ -131,19 +126,18 @@ def _claims(recorder: Recorder, fields: Mapping[str, YamlNode], base: Claim) -> 
 def data(recorder: Recorder, node: YamlNode) -> None:
     """Read sourced rows about what is no component; a row is known by its place in the table.
 
-    With `lists: code` each row is about the code of one component, and is known by its name; with `lists: images` it
-    says whether images can be pulled.
+    With `lists` each row is about one component, name or pattern of images, and is known by it.
     """
     fields = pieces.fields(node, "a data table", layout.DataLayout)
     name = recorder.group(fields)
     origin = pieces.Provenance.read(fields, recorder.known)
     columns = [column.string("a column") for column in fields["columns"].sequence("columns")]
-    lists = pieces.choice(fields, "lists", DATA_LISTS)
-    expected = _COLUMNS.get(lists, ())
-    if tuple(columns[: len(expected)]) != expected:
+    lists = pieces.choice(fields, "lists", tuple(DATA_LISTS))
+    leading = DATA_LISTS.get(lists, ())
+    if tuple(columns[: len(leading)]) != leading:
         fields["columns"].fail(
             f"a list of {lists} has the wrong columns",
-            expected=", ".join(expected),
+            expected=", ".join(leading),
             found=", ".join(columns) or "none",
         )
     about = pieces.text(fields, "about", name)
@@ -158,8 +152,10 @@ def data(recorder: Recorder, node: YamlNode) -> None:
             )
         if lists == CODE_LIST:
             _check_code(recorder, row, cells)
-        elif lists:
+        elif lists == IMAGES_LIST:
             _check_images(row, cells)
+        elif lists and not (cells and pieces.printed(cells[0])):
+            row.fail("a row has no name", expected="a name in its first cell", found="none")
         named_cells = zip(columns, cells, strict=False)
         recorder.row(
             row,
@@ -181,7 +177,7 @@ def _check_code(recorder: Recorder, row: YamlNode, cells: Sequence[YamlNode]) ->
     pieces.known_component(cells[0], recorder.components)
     kind = cells[1].choice("a kind of code", CODE)
     # Silence about what binaries are bound to would read as if they were bound to nothing.
-    against = cells[2].several() if len(cells) > len(_COLUMNS[CODE_LIST]) - 1 else []
+    against = cells[2].several() if len(cells) > len(DATA_LISTS[CODE_LIST]) - 1 else []
     for component in against:
         pieces.known_component(component, recorder.components)
     if (kind == "pure") == bool(against):
@@ -194,8 +190,8 @@ def _check_code(recorder: Recorder, row: YamlNode, cells: Sequence[YamlNode]) ->
 
 
 def _check_images(row: YamlNode, cells: Sequence[YamlNode]) -> None:
-    if len(cells) < len(_COLUMNS[IMAGES_LIST]):
-        row.fail("a row of images is too short", expected=", ".join(_COLUMNS[IMAGES_LIST]))
+    if len(cells) < len(DATA_LISTS[IMAGES_LIST]):
+        row.fail("a row of images is too short", expected=", ".join(DATA_LISTS[IMAGES_LIST]))
     image, pulls, day = cells[:3]
     if not pulling.is_pattern(image.string("images")):
         image.fail("no pattern of images", expected="a reference, with `*` and `{a,b}`")

@@ -19,7 +19,15 @@ from toolmatrix.factbase.index import (
     facts_file,
     first_number,
 )
-from toolmatrix.factbase.model import BUILDS, IMAGES_LIST, PRODUCTS, SUPPORT, Component, PackageCode
+from toolmatrix.factbase.model import (
+    BUILDS,
+    IMAGES_LIST,
+    PRODUCTS,
+    SUPPORT,
+    TERM_LIST,
+    Component,
+    PackageCode,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -272,6 +280,7 @@ class _Writer:
             "images.json": _dump(self.images),
             "products.json": _dump(self.products()),
             "support.json": _dump(self.support()),
+            "terms.json": _dump(self.terms()),
             ROWS: b"".join(self.lines[""]),
         }
         header = self.head() | {"sizes": {name: len(data) for name, data in tables.items()}}
@@ -332,6 +341,21 @@ class _Writer:
                     if name
                 )
         return list(named)
+
+    def terms(self) -> list[records.Term]:
+        """The names that are no components: rows of one name are about one term, whichever table they are in."""
+        named: dict[str, list[TableRow]] = {}
+        for _, row in sorted(self.compiled.matrix.rows.items()):
+            if row.lists == TERM_LIST:
+                named.setdefault(dict(row.cells)["name"], []).append(row)
+        terms = []
+        for name, rows in sorted(named.items()):
+            cells = {key: text for row in rows for key, text in row.cells if text}
+            also = [other.strip() for other in cells.get("also", "").split(";")]
+            kind, of, after, says = (cells.get(key, "") for key in ("kind", "of", "after", "says"))
+            ids = [row.id for row in rows]
+            terms.append(records.Term(name, kind, [*filter(None, also)], of, after, says, ids))
+        return terms
 
     def packages(self) -> dict[str, str]:
         # By package the component of which it installs variants, where it is not called as that or another is.

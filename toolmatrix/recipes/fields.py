@@ -49,16 +49,29 @@ FIXED: Mapping[str, str] = {
     "cxxflags": "flags for C++, separated by blanks",
     "nvcc_flags": "flags for nvcc, separated by blanks",
     "hipcc_flags": "flags for hipcc, separated by blanks",
+    "option_words": "the words of the options that are switched on, separated by blanks",
+    "value": "the value of an option",
 }
 """Every fixed name and its meaning."""
 
 LISTS = frozenset(
     (
-        *("built", "archs_torch", "archs_cmake", "archs_numbers", "archs_hip"),
+        *("built", "option_words", "archs_torch", "archs_cmake", "archs_numbers", "archs_hip"),
         *("cflags", "cxxflags", "nvcc_flags", "hipcc_flags"),
     )
 )
 """Values that contain blanks or semicolons: a line of shell has to quote them."""
+
+OPTION_VALUES: Mapping[str, tuple[str, str]] = {
+    "level": (r"[0-9]", "a digit"),
+    "modules": (
+        r"[A-Za-z0-9_]+=[0-9](,[A-Za-z0-9_]+=[0-9])*",
+        "`MODULE=LEVEL`, several with commas",
+    ),
+}
+"""By what an option takes the pattern of its value, and what is expected."""
+OPTION_EXAMPLES: Mapping[str, str] = {"level": "1", "modules": "executor=1"}
+"""A value of each kind."""
 
 MACHINES: Mapping[str, Mapping[str, str]] = {
     "x86_64": {"debian_arch": "amd64", "bazel_arch": "x86_64", "cuda_arch": "x86_64"},
@@ -430,7 +443,14 @@ SHAPES: Mapping[str, Shape] = {
     "option": Shape(
         noun="an option",
         kind=model.RecipeOption,
-        fields={"name": "name", "about": "line", "env": "{variable: value}"},
+        fields={
+            "name": "name",
+            "about": "line",
+            "env": "{variable: value}",
+            "words": "[word]",
+            "takes": "|".join(OPTION_VALUES),
+            "because": "line",
+        },
     ),
 }
 """The parts by the name under which `lists` mention them."""

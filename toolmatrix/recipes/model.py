@@ -209,11 +209,22 @@ class Source(Value):
 
 
 class RecipeOption(Part):
-    """A variant that a user can switch on, such as debug dumps: environment variables of the image."""
+    """A variant that a user can switch on, such as debug dumps or a part of what is built.
+
+    `env` are variables of the image, and `words` go to the steps as `{option_words}`. `takes` is the kind of its
+    `{value}`, if it has one. One with `because` is known and refused.
+    """
 
     name: str
     about: str
-    env: Mapping[str, str]
+    env: Mapping[str, str] = {}
+    words: tuple[str, ...] = ()
+    takes: str = ""
+    because: str = ""
+
+
+OPTION = "option"
+"""In conditions of steps it stands for the options that are switched on."""
 
 
 class Book(Value):

@@ -111,12 +111,19 @@ def parse(root: YamlNode, index: Index) -> model.Recipe:
 def _book(root: YamlNode, index: Index, schema: str, shape: tables.Shape) -> Any:
     nodes = root.only("the recipe", (*shape.fields, *shape.lists, "schema", "sources"), ("schema",))
     nodes["schema"].choice("schema", (schema,))
-    # Sources are read first: every statement names one of them.
+    # Sources are read first: every statement names one of them. Steps name options.
     named = nodes["sources"].mapping("sources") if "sources" in nodes else {}
     sources = {name: _source(name, node) for name, node in named.items()}
-    reader = _RecipeReader(index, sources)
+    options = nodes["options"].sequence("options") if "options" in nodes else ()
+    reader = _RecipeReader(index, sources, tuple(map(_option_name, options)))
     book = reader.part(root, shape, extra=("schema", "sources"))
     return book.replace(sources=sources, path=root.file)
+
+
+def _option_name(node: YamlNode) -> str:
+    # Whatever else is wrong with an option is said where it is read.
+    name = node.mapping("an option").get("name")
+    return name.string("name") if name else ""
 
 
 def _source(name: str, node: YamlNode) -> model.Source:
@@ -133,10 +140,13 @@ def _source(name: str, node: YamlNode) -> model.Source:
 class _RecipeReader:
     """Reads parts by the tables of `fields`."""
 
-    def __init__(self, index: Index, sources: Mapping[str, model.Source]) -> None:
+    def __init__(
+        self, index: Index, sources: Mapping[str, model.Source], options: tuple[str, ...]
+    ) -> None:
         self.components = index.header["components"]
         self.index = index
         self.sources = sources
+        self.options = Scale("names", tuple(dict.fromkeys(options)))
 
     def part(self, node: YamlNode, shape: tables.Shape, extra: tuple[str, ...] = ()) -> Any:
         """The part that a mapping describes."""
@@ -161,8 +171,11 @@ class _RecipeReader:
         nodes = node.mapping(shape.noun)
         part = self.part(node, shape)
         # Each becomes a part of its own, so that a part always has one condition and one component.
+        steps = shape.kind is model.BuildStep
         whens = (
-            [self.conditions(when) for when in nodes["when"].several()] if "when" in nodes else [()]
+            [self.conditions(when, steps=steps) for when in nodes["when"].several()]
+            if "when" in nodes
+            else [()]
         )
         spread = (
             [{shape.spread: name} for name in getattr(part, shape.spread)] if shape.spread else [{}]
@@ -184,20 +197,26 @@ class _RecipeReader:
             )
         return name
 
-    def conditions(self, node: YamlNode) -> tuple[tuple[str, str], ...]:
-        """`{component: selector}` as in the facts; each selector admits a release that is known."""
+    def conditions(self, node: YamlNode, *, steps: bool) -> tuple[tuple[str, str], ...]:
+        """`{component: selector}` as in the facts; each selector admits a release that is known.
+
+        Conditions of `steps` may name options.
+        """
         selectors = []
         for name, selector in node.mapping("conditions").items():
+            if steps and name == model.OPTION:
+                selectors.append((name, self.selector(name, selector, self.options)))
+                continue
             if name not in self.components:
                 node.key(name).fail("unknown component", expected="a component of the matrix")
-            selectors.append((name, self.selector(name, selector)))
+            selectors.append((name, self.selector(name, selector, self.index.scale(name))))
         return tuple(selectors)
 
-    def selector(self, component: str, node: YamlNode) -> str:
+    def selector(self, component: str, node: YamlNode, scale: Scale) -> str:
         """A selector that at least one known release meets."""
         text = node.string(f"a selector of {component}")
         try:
-            admitted = self.index.scale(component).select(text)
+            admitted = scale.select(text)
         except SelectorError as error:
             node.fail("a selector cannot be read", expected="a selector", found=str(error))
         if not admitted:
@@ -306,15 +325,17 @@ class Picker(NamedTuple):
 def merged_steps(steps: Iterable[BuildStep]) -> tuple[BuildStep, ...]:
     """Steps that do something, each with its variables and those of the settings before it, neighbours joined.
 
-    A setting is a step with variables and no commands: it holds for the next step of its stage that has some. Two
-    values of one variable are refused.
+    A setting is a step with variables and no commands: it holds for the next step of its stage that has some. What an
+    option sets goes before others; two values of one variable are refused otherwise.
     """
     waiting: dict[str, dict[str, str]] = {}
     done: list[BuildStep] = []
     for step in steps:
         settings = waiting.setdefault(step.stage, {})
         for name, text in step.env.items():
-            if settings.setdefault(name, text) != text:
+            if any(component == model.OPTION for component, _ in step.when):
+                settings[name] = text
+            elif settings.setdefault(name, text) != text:
                 raise RecipeError(
                     f"two steps of {step.stage} set {name}",
                     where=step.at,

@@ -18,7 +18,8 @@ from toolmatrix.factbase import pulling, variants
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import RowRecord
 from toolmatrix.lockfile.model import LockedPackage, PackageQuestion
-from toolmatrix.recipes.model import APT, STAGES, Download
+from toolmatrix.recipes.fields import OPTION_VALUES
+from toolmatrix.recipes.model import APT, OPTION, STAGES, Download
 from toolmatrix.recipes.read import Picker, merged_steps
 from toolmatrix.rendering import answer, mirrors, pinning
 from toolmatrix.rendering.model import ImagePlan, Job, Runtime
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
         Probe,
         Provision,
         Recipe,
-        RecipeOption,
     )
     from toolmatrix.rendering.model import Choices, UsedPackage
 
@@ -77,7 +77,36 @@ class Rules:
         self.installers = (*recipe.installers, *book.installers)
         self.schemes = {
             name: component["scheme"] for name, component in index.header["components"].items()
+        } | {OPTION: "names"}
+        # Behind `=` is the value of an option that takes one.
+        self.options = {
+            name.replace("_", "-"): value
+            for name, _, value in (word.partition("=") for word in choices.options)
         }
+
+    def check_options(self) -> None:
+        """Refuse options that the recipe does not have or cannot build, and values that they do not take."""
+        known = {option.name: option for option in self.recipe.options}
+        for name, value in self.options.items():
+            option, word = known.get(name), f"`--option {name}{value and '='}{value}`"
+            if option is None:
+                raise RenderError(
+                    f"the recipe `{self.recipe.name}` has no option `{name}`",
+                    expected="one of " + ", ".join(sorted(known)) if known else "no option",
+                    found=word,
+                )
+            pattern, expected = OPTION_VALUES.get(option.takes, ("", "no value"))
+            if not re.fullmatch(pattern, value):
+                raise RenderError(
+                    f"the option `{name}` takes {'another' if option.takes else 'no'} value",
+                    expected=f"`--option {name}=VALUE`, with {expected}" if pattern else expected,
+                    found=word,
+                )
+            if option.because:
+                raise RenderError(
+                    f"the recipe `{self.recipe.name}` cannot build with `{name}`: {option.because}",
+                    found=word,
+                )
 
     def is_harvested(self, component: str, version: str) -> bool:
         """Whether a release was read from the package index for a request."""
@@ -102,6 +131,7 @@ def job(
     version: str = "",
 ) -> Job:
     """Everything of one run; `targets` are those wanted, all of the lock where none is named."""
+    rules.check_options()
     images: list[ImagePlan] = []
     known = {target for _, _, target in lock.names()}
     excluded = [
@@ -122,6 +152,7 @@ def job(
             found="; ".join(f"{name}: {reason}" for name, reason in excluded) or "no target",
             help="`toolmatrix lock --recipe NAME` makes an answer that the recipe can build an image from",
         )
+    _check_used(rules, images)
     return Job(
         lock=lock,
         digest=digest,
@@ -130,6 +161,37 @@ def job(
         version=version,
         excluded=tuple(excluded),
     )
+
+
+def _check_used(rules: Rules, images: Sequence[ImagePlan]) -> None:
+    """Refuse an option that no image can have."""
+    for name in rules.options:
+        if not any(name in image.options for image in images):
+            parts = (option.when for option in rules.recipe.options if option.name == name)
+            conditions = [" and ".join(" ".join(pair) for pair in when) for when in parts]
+            found = dict.fromkeys(
+                f"{built} {image.locked.components[built].version}"
+                for image in images
+                for built in rules.recipe.built(image.locked.components)
+            )
+            raise RenderError(
+                f"the recipe `{rules.recipe.name}` does not have the option `{name}` for this answer",
+                expected=listing(conditions, "or"),
+                found=", ".join(found) or f"`--option {name}`",
+            )
+
+
+def offered_options(lock: Lock, rules: Rules) -> set[str]:
+    """The options of the recipe that some target of a lock can have."""
+    pickers = [
+        _Target(target, lock.environments[environment].targets[target], rules).picker
+        for _, environment, target in lock.names()
+    ]
+    return {
+        option.name
+        for option in rules.recipe.options
+        if not option.because and any(picker.holds(option) for picker in pickers)
+    }
 
 
 def question(
@@ -202,6 +264,7 @@ def _image(
         wanted=wanted,
         left_out=tuple(_left_out(locked, wanted, recipe, provisions)),
         effects=answered.effects() if compiler else (),
+        options=tuple(option.name for option in answered.options),
         env=answered.env(provisions, compiler),
         device_env=_device_env(locked),
         # As if each provision in turn had put its folders in front of PATH.
@@ -240,7 +303,19 @@ class _Target:
             values |= answer.of_distro(self.distro)
         if built := rules.recipe.built(locked.components):
             values["built"] = " ".join(f"{name}=={values[name]}" for name in built)
-        self.picker = Picker(releases, rules.schemes, values)
+        picker = Picker(releases, rules.schemes, values)
+        self.options = tuple(
+            picker.fill(option, value=rules.options[option.name])
+            for option in rules.recipe.options
+            if option.name in rules.options and picker.holds(option)
+        )
+        self.picker = picker._replace(
+            answer={**releases, OPTION: tuple(option.name for option in self.options)},
+            values={
+                **values,
+                "option_words": " ".join(_merged(option.words for option in self.options)),
+            },
+        )
 
     @property
     def system(self) -> str:
@@ -418,27 +493,18 @@ class _Target:
     def env(self, provisions: Sequence[Provision], compiler: Compiler | None) -> dict[str, str]:
         """The variables of an image."""
         # The later wins: an option over a provision, and what was resolved over both.
-        parts: Sequence[Provision | RecipeOption] = (*provisions, *self._options())
-        env = {name: text for part in parts for name, text in part.env.items()}
-        flags = self.locked.flags
-        for name, words in (("CFLAGS", flags.cflags), ("CXXFLAGS", flags.cxxflags)):
+        env = {name: text for provision in provisions for name, text in provision.env.items()}
+        for option in self.options:
+            for name, text in option.env.items():
+                # Options that set flags of one variable go together.
+                flags = text.startswith("-") and env.get(name, "").split()
+                env[name] = " ".join(dict.fromkeys((*flags, *text.split()))) if flags else text
+        own = self.locked.flags
+        for name, words in (("CFLAGS", own.cflags), ("CXXFLAGS", own.cxxflags)):
             # The check compiles by these variables, so an image without a compiler must not have them.
             if words and compiler:
                 env[name] = " ".join((*words, _RECORD))
-        return env | dict(flags.env)
-
-    def _options(self) -> tuple[RecipeOption, ...]:
-        recipe, wanted = self.rules.recipe, self.rules.choices.options
-        known = {option.name for option in recipe.options}
-        for name in wanted:
-            if name not in known:
-                raise RenderError(
-                    f"the recipe `{recipe.name}` has no option `{name}`",
-                    expected="one of " + ", ".join(sorted(known)) if known else "no option",
-                    found=f"`--option {name}`",
-                )
-        # An option that does not hold for this target is known and does nothing.
-        return self.picker.all(option for option in recipe.options if option.name in wanted)
+        return env | dict(own.env)
 
     def snapshot(self) -> ArchiveSnapshot | None:
         """The snapshot of the distribution, if one is wanted; raises _Excluded if there is none."""

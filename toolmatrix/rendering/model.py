@@ -79,8 +79,9 @@ class ImagePlan(Value):
     stages start from; `packages` are all packages of the distribution's manager in the order of their first mention;
     `runtime` is the last stage; `compiler` is what C is compiled with, where anything is; `probes` are pairs of
     component and probe, and `built` those of what is built; `wanted` was requested, and `left_out` is what of it is
-    not in the image, as in an image of the tools alone; `effects` are those of its flags; `steps` are in the order of
-    their stages, and those behind the build run where `carries` are alone, if any are; `env` holds in every stage,
+    not in the image, as in an image of the tools alone; `effects` are those of its flags, and `options` those of the
+    recipe that are switched on; `steps` are in the order of their stages, and those behind the build run where
+    `carries` are alone, if any are; `env` holds in every stage,
     `device_env` are flags of nvcc and hipcc; `labels` stand on the last stage; `closure` are all Python packages,
     where the lock has those of `pip` and `builds`; `wheels` are those that a check which imports them uses;
     `mirrored` are pairs of a file and a line by which tools know mirrors; `snapshot` is the archive that packages
@@ -116,6 +117,7 @@ class ImagePlan(Value):
     wanted: tuple[str, ...]
     left_out: tuple[str, ...]
     effects: tuple[Effect, ...]
+    options: tuple[str, ...]
     env: Mapping[str, str]
     device_env: Mapping[str, str]
     path: tuple[str, ...]

@@ -11,6 +11,7 @@ from functools import lru_cache
 from toolmatrix import resources
 from toolmatrix.errors import NoImage, UsageError
 from toolmatrix.recipes import read
+from toolmatrix.recipes.model import OPTION
 from toolmatrix.request.fields import parse_arguments
 from toolmatrix.request.names import Names
 from toolmatrix.solve.parts import SEVERAL
@@ -208,12 +209,14 @@ def _of_recipe(recipe: Recipe) -> Iterator[Stipulation]:
             text=f"the recipe `{recipe.name}` builds {listing(recipe.builds, 'or')}",
             at=(_shortened(recipe.path),),
         )
-    if recipe.steps:
+    # Steps of options come on top of others.
+    steps = [step for step in recipe.steps if OPTION not in dict(step.when)]
+    if steps:
         yield Stipulation(
             subject=subject,
-            one_of=tuple(dict.fromkeys(step.when for step in recipe.steps)),
-            text=f"the recipe `{recipe.name}` has steps {_methods([step.when for step in recipe.steps])}",
-            at=_positions(recipe.steps),
+            one_of=tuple(dict.fromkeys(step.when for step in steps)),
+            text=f"the recipe `{recipe.name}` has steps {_methods([step.when for step in steps])}",
+            at=_positions(steps),
         )
 
 

@@ -221,6 +221,12 @@ class Planner:
             releases &= self.known(arch).tested | self.known(arch).allowed
         return releases
 
+    def oldest(self, archs: int) -> tuple[int, str]:
+        """The oldest release of the toolkit that knows all archs of a mask, and how well that is known; 0 for none."""
+        takes = self.takes(archs)
+        release = takes & -takes
+        return release, words.weakest(self._evidence(arch, release) for arch in bits_of(archs))
+
     def plans(self) -> tuple[list[ArchPlan], list[NoPlan]]:
         """The plans, each once, and the kinds that there is none for."""
         relevant = union(device.machine | device.ptx for device in self.devices)
