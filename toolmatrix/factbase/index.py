@@ -19,6 +19,7 @@ import zlib
 
 from toolmatrix.errors import MatrixError, Position
 from toolmatrix.factbase.records import (
+    FAILS,
     KINDS,
     BindingGroup,
     BreakRecord,
@@ -30,6 +31,7 @@ from toolmatrix.factbase.records import (
     Dispute,
     Product,
     ReleaseRecord,
+    ReportRecord,
     RowGroup,
     RowRecord,
     SourceRecord,
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     ReadFile: TypeAlias = Callable[[str, int, "int | None"], bytes]
     """The bytes of a file by its name, from a place on, and so many of them; raises OSError or KeyError."""
 
-FORMAT = "toolmatrix-index/12"
+FORMAT = "toolmatrix-index/13"
 HEADER, ROWS = "header.json", "rows.jsonl"
 BLOCK = 32768
 """Bytes of records that are compressed together."""
@@ -266,10 +268,12 @@ class Index:
         return component_facts
 
     def requirements(self, name: str) -> Sequence[BindingGroup]:
-        """The bindings of a component by which others must be there: all but limits."""
+        """The bindings of a component by which others must be there: all but limits and failures."""
         if name not in self._requirements:
             self._requirements[name] = [
-                group for group in self.component(name).binding_groups if group.kind != "limits"
+                group
+                for group in self.component(name).binding_groups
+                if group.kind not in ("limits", FAILS)
             ]
         return self._requirements[name]
 
@@ -391,6 +395,10 @@ class Index:
     def breaks(self, component: str) -> list[BreakRecord]:
         """The releases of a component that broke what was made for those before, the oldest first."""
         return [*map(BreakRecord._make, self._table("breaks").get(component, ()))]
+
+    def reports(self) -> list[ReportRecord]:
+        """The failures that were reported with the lines by which they show."""
+        return [*map(ReportRecord._make, self._table("reports"))]
 
     def products(self) -> list[Product]:
         """Every name that a device is sold under."""

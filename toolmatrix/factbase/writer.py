@@ -18,7 +18,15 @@ from toolmatrix.factbase.index import (
     facts_file,
     first_number,
 )
-from toolmatrix.factbase.model import BUILDS, PRODUCTS, SUPPORT, Component, PackageCode
+from toolmatrix.factbase.model import (
+    BUILDS,
+    PRODUCTS,
+    REPORTS,
+    SUPPORT,
+    Component,
+    PackageCode,
+)
+from toolmatrix.factbase.pieces import SEVERAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -266,6 +274,7 @@ class _Writer:
             "channels.json": _dump(channels),
             "owners.json": _dump({name: sorted(of) for name, of in sorted(self.owners.items())}),
             "products.json": _dump(self.products()),
+            "reports.json": _dump(self.reports()),
             "support.json": _dump(self.support()),
             ROWS: b"".join(self.lines[""]),
         }
@@ -296,6 +305,20 @@ class _Writer:
             record = records.SupportRecord._make([row.id, mask, *columns, row.evidence])
             by_component.setdefault(component, []).append(record)
         return by_component
+
+    def reports(self) -> list[records.ReportRecord]:
+        """The failures with a line by which they show: statements that list reports."""
+        matrix = self.compiled.matrix
+        reports = []
+        for _, claim in sorted(matrix.claims.items()):
+            row = matrix.rows[claim.row]
+            if claim.kind == records.FAILS and row.lists == REPORTS:
+                symptoms = dict(row.cells)["symptom"].split(SEVERAL)
+                about = *claim.when[0], claim.component, claim.selector
+                reports.append(
+                    records.ReportRecord(claim.id, *about, symptoms, claim.source, claim.evidence)
+                )
+        return reports
 
     def products(self) -> list[records.Product]:
         """Every name that a device is sold under: the cells `products` of tables that list products."""
