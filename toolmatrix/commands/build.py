@@ -420,7 +420,7 @@ def _diagnosed(build: BuildCall, matrix: Matrix) -> Report:
     """What is known of the log of a build that failed, beside its lock."""
     from toolmatrix.commands import diagnose
 
-    observation = diagnose.observe_log(build.log, None, build.log)
+    observation = diagnose.observe_log(build.log, None, build.log, matrix)
     return diagnose.diagnose_log(observation, build.lock, diagnose.MOST, matrix)
 
 

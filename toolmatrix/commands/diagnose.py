@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from toolmatrix.api import Matrix, Path
+    from toolmatrix.factbase.index import Index
     from toolmatrix.logs.log import ObservedLog
+    from toolmatrix.logs.signatures import SignatureCatalog
 
 # The default number of reported causes.
 MOST = 10
@@ -61,7 +63,7 @@ def diagnose(
     calling = caller()
     text = calling.stdin if path else io.StringIO("\n".join(lines))
     name = log_file.display_name(path) if path else "log"
-    observed = observe_log(calling.path(path) if path else "-", text, name)
+    observed = observe_log(calling.path(path) if path else "-", text, name, matrix)
     return diagnose_log(observed, os.fspath(lock), limit, matrix)
 
 
@@ -90,7 +92,7 @@ def diagnose_log(log: ObservedLog, lock: str, limit: int, matrix: Matrix) -> Rep
         # If several targets have a component, the release of the first counts.
         for component, version in target.chosen.items():
             locked.setdefault(component, version)
-    diagnosis = judge.diagnose(index, signatures.load(), log, locked, answer, limit)
+    diagnosis = judge.diagnose(index, catalog(index), log, locked, answer, limit)
     report = DiagnosisReport(index, diagnosis, lock if locked else "")
     return Report(
         words=report.text,
@@ -103,7 +105,13 @@ def diagnose_log(log: ObservedLog, lock: str, limit: int, matrix: Matrix) -> Rep
     )
 
 
-def observe_log(path: str, piped: TextIO | None, name: str) -> ObservedLog:
+def catalog(index: Index) -> SignatureCatalog:
+    """The known failures, those of the field reports of a matrix among them."""
+    return signatures.with_symptoms(signatures.load(), signatures.symptoms(index.reports()))
+
+
+def observe_log(path: str, piped: TextIO | None, name: str, matrix: Matrix) -> ObservedLog:
     """The log at a path, with `-` the one `piped` in, as its name is reported. Raises LogError."""
+    known = catalog(open_matrix(matrix).index)
     with closing(log_file.unpacked(path, piped, _HELP)) as stream, log_file.readable(name, _HELP):
-        return observe(log_file.as_utf8(stream), signatures.load(), name)
+        return observe(log_file.as_utf8(stream), known, name)

@@ -107,7 +107,7 @@ class ExportedClaim(ReadAt):
     id: str
     row: str
     table: str
-    kind: Annotated[str, "requires", "limits", "offers", "needs", "tested"]
+    kind: Annotated[str, "requires", "limits", "fails", "offers", "needs", "tested"]
     strength: Annotated[str, "hard", "soft"]
     subject: SelectedEntry
     when: list[SelectedEntry]
@@ -145,7 +145,7 @@ class CiteEntry(TypedDict):
 class HardEntry(TypedDict):
     """What forbids, once rules have widened it."""
 
-    kind: Annotated[str, "requires", "limits", "needs"]
+    kind: Annotated[str, "requires", "limits", "fails", "needs"]
     subject: str
     releases: list[str]
     when: dict[str, list[str]]
@@ -182,7 +182,7 @@ class ExportedDispute(TypedDict):
     when: dict[str, list[str]]
     component: str
     claimed: list[str]
-    kind: Annotated[str, "requires", "limits", "offers", "needs", "tested"]
+    kind: Annotated[str, "requires", "limits", "fails", "offers", "needs", "tested"]
     evidence: Evidence
     rival: str
     deciding: str

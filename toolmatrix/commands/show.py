@@ -86,6 +86,7 @@ _WIDE = 36
 _VERBS = {
     "requires": "requires",
     "limits": "allows",
+    "fails": "fails with",
     "offers": "offers",
     "carries": "carries",
     "tested": "tested with",

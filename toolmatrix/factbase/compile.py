@@ -37,6 +37,7 @@ from toolmatrix.factbase.model import (
     Target,
 )
 from toolmatrix.factbase.pieces import LocatedStr
+from toolmatrix.factbase.records import FAILS
 from toolmatrix.factbase.versions import Scale
 from toolmatrix.value import Value
 
@@ -162,6 +163,8 @@ class _Compiler:
         # Neither requires the component: it may be absent.
         if claim.kind in ("limits", "offers"):
             allowed |= 1
+        elif claim.kind == FAILS:
+            allowed = (self.scales[claim.component].everything | 1) & ~allowed
         evidence = (
             words.weaker(claim.evidence, "derived") if coarse or claim.rule else claim.evidence
         )

@@ -19,6 +19,7 @@ import zlib
 
 from toolmatrix.errors import MatrixError, Position
 from toolmatrix.factbase.records import (
+    FAILS,
     KINDS,
     BindingGroup,
     BreakRecord,
@@ -31,6 +32,7 @@ from toolmatrix.factbase.records import (
     ImageRecord,
     Product,
     ReleaseRecord,
+    ReportRecord,
     RowGroup,
     RowRecord,
     SourceRecord,
@@ -290,10 +292,12 @@ class Index:
         return component_facts
 
     def requirements(self, name: str) -> Sequence[BindingGroup]:
-        """The bindings of a component by which others must be there: all but limits."""
+        """The bindings of a component by which others must be there: all but limits and failures."""
         if name not in self._requirements:
             self._requirements[name] = [
-                group for group in self.component(name).binding_groups if group.kind != "limits"
+                group
+                for group in self.component(name).binding_groups
+                if group.kind not in ("limits", FAILS)
             ]
         return self._requirements[name]
 
@@ -419,6 +423,10 @@ class Index:
     def breaks(self, component: str) -> list[BreakRecord]:
         """The releases of a component that broke what was made for those before, the oldest first."""
         return [*map(BreakRecord._make, self._table("breaks").get(component, ()))]
+
+    def reports(self) -> list[ReportRecord]:
+        """The failures that were reported with the lines by which they show."""
+        return [*map(ReportRecord._make, self._table("reports"))]
 
     def products(self) -> list[Product]:
         """Every name that a device is sold under."""

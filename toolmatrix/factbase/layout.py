@@ -271,11 +271,12 @@ class VariantTableLayout(TableLayout):
 class StatementLayout(Value):
     """What holds where versions are as `when` says."""
 
-    any_of = ("needs", "requires", "limits", "offers", "tested")
+    any_of = ("needs", "requires", "limits", "fails", "offers", "tested")
 
     id: Id
     evidence: EvidenceWord
     source: SourceName
+    """A key under `sources`, or a thread of GitHub with `read`: `owner/name#123`, `owner/name@v1.2`."""
     where: Where
     note: Text = ""
     when: Conditions
@@ -284,8 +285,14 @@ class StatementLayout(Value):
     """Components that must be there; a list inside: one of these."""
     requires: Conditions = NO_CONDITIONS
     limits: Conditions = NO_CONDITIONS
+    fails: Conditions = NO_CONDITIONS
+    """Releases that it does not go with, as was reported; of all others it says nothing."""
     offers: Conditions = NO_CONDITIONS
     tested: Conditions = NO_CONDITIONS
+    symptom: Texts = ()
+    """Lines by which `fails` shows in a log, `...` for what differs."""
+    read: Day = ""
+    """The day on which a thread was read that is the source."""
     says: Text = ""
     topic: Text = ""
     stands_for: StandsFor = ()

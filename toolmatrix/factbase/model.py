@@ -113,6 +113,9 @@ LISTS = BUILDS, PRODUCTS, SUPPORT, BREAKS = ("builds", "products", "support", "b
 """What rows of a table list: images that were built, the names that devices are sold under, ends of support, or
 releases that broke what was made for those before."""
 
+REPORTS = "reports"
+"""What statements list that have the line by which a failure shows."""
+
 CODE_LIST, IMAGES_LIST, TERM_LIST = "code", "images", "terms"
 """What rows of a data table list: the kind of code of a package and what its binaries are compiled against, which
 images can be pulled, or names that are no components, such as that of a GPU generation."""
@@ -159,10 +162,10 @@ class Claim(Value):
     """One statement about one component: when the conditions hold, then `component` is within `selector`.
 
     `kind` is requires, limits, offers, carries (hard) or tested (soft); for `needs` the selector is a list of
-    alternatives. `when` starts with the subject; `exact` it is a release, and none that is finer is meant. `by_device`
-    codegen archs limit the devices that run one of them, and not what other code is made for; `by_toolkit` the releases
-    of a toolkit that is inside limit the devices for which one of them makes code by name. `least`: what the
-    selector does not admit is unknown, as not everything was read.
+    alternatives, and for `fails` it is of what is excluded. `when` starts with the subject; `exact` it is a release,
+    and none that is finer is meant. `by_device` codegen archs limit the devices that run one of them, and not what
+    other code is made for; `by_toolkit` the releases of a toolkit that is inside limit the devices for which one of
+    them makes code by name. `least`: what the selector does not admit is unknown, as not everything was read.
     """
 
     id: str

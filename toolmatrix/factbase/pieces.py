@@ -5,11 +5,12 @@ Raises MatrixError with the position of the value or key at fault.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from toolmatrix.factbase import evidence as words
 from toolmatrix.factbase import layout, versions
-from toolmatrix.factbase.model import Release
+from toolmatrix.factbase.model import FactSource, Release
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
         Channel,
         Claim,
         Component,
-        FactSource,
         InheritanceRule,
         Matrix,
         TableRow,
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 Conditions = tuple[tuple[str, str], ...]
 """(component, selector)."""
 
+_THREAD = re.compile(r"([A-Za-z0-9-]+/[\w.-]+?)(?:#(\d+)|@([\w.+-]+))")
+
+SEVERAL = "; "
+"""What stands between the values of a cell that has several."""
 RELEASE, _ = layout.keys(layout.ReleaseLayout)
 """The keys of a release that are not attributes."""
 
@@ -221,7 +225,7 @@ def subject_first(when: Conditions) -> Conditions:
 def printed(node: YamlNode, first: str = "is") -> str:
     """A value as people read it; the keys of a mapping in alphabetical order but for the `first`."""
     if node.items is not None:
-        return "; ".join(printed(item, first) for item in node.items)
+        return SEVERAL.join(printed(item, first) for item in node.items)
     if node.fields is not None:
         # What the value is comes before what it depends on.
         names = sorted(node.fields, key=lambda name: (name != first, name))
@@ -260,6 +264,30 @@ class Recorder:
             _fail_duplicate(fields["id"], name)
         self._groups.add(name)
         return name
+
+    def thread(self, fields: Mapping[str, YamlNode]) -> None:
+        """Record the thread or the release page that is a source by its own name."""
+        node = fields.get("source")
+        match = _THREAD.fullmatch(node.string("source")) if node is not None else None
+        if node is None or match is None or ("read" not in fields and match[0] in self.known):
+            return
+        if "read" not in fields:
+            node.fail("a thread needs the day on which it was read", expected="`read: YYYY-MM-DD`")
+        repository, number, release = match.groups()
+        page = f"issues/{number}" if number else f"releases/tag/{release}"
+        source = FactSource(
+            name=match[0],
+            title=f"{repository}, " + (f"thread {number}" if number else f"release {release}"),
+            at=f"https://github.com/{repository}/{page}",
+            read=date(fields["read"], "read"),
+        )
+        if self.known.get(match[0], source) != source:
+            fields["read"].fail(
+                "a thread was read on two days",
+                expected=self.known[match[0]].read,
+                found=source.read,
+            )
+        self.layer.sources[match[0]] = self.known[match[0]] = source
 
     def claim(self, claim: Claim) -> None:
         if claim.id in self.layer.claims:

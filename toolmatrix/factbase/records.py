@@ -76,8 +76,8 @@ if TYPE_CHECKING:
 class Binding(NamedTuple):
     """Hard: where a subject release in `mask` is chosen and the conditions hold, `component` is within `allowed`.
 
-    `kind` is `requires`, `limits` or `needs`, of which the last asks for one of the `alternatives`; `cites` is the
-    number of the record of the claims behind it.
+    `kind` is `requires`, `limits`, `fails` or `needs`, of which the last asks for one of the `alternatives`; `cites` is
+    the number of the record of the claims behind it.
     """
 
     kind: str
@@ -168,6 +168,10 @@ class Dispute(NamedTuple):
 
 PURE, RUN_TIME, OPENED_CODE, UNOPENED_CODE = ("pure", "run-time", "opened", "unopened")
 """Kinds of code in a package: Python alone, what is compiled where it runs, and binaries that were read or not."""
+FAILS = "fails"
+"""The kind of a binding by which releases do not go with some of another component; of all others it says nothing."""
+JOINS_NONE = ("needs", FAILS)
+"""Kinds of bindings that join no two releases: that something must be there, at whatever release, or must not be."""
 MINIMUM = "minimum-of-its-time"
 """The rule by which what came after a minimum was written is unread, by its name on the front page."""
 
@@ -389,6 +393,22 @@ class Term(NamedTuple):
     after: str
     says: str
     rows: Sequence[str]
+
+
+class ReportRecord(NamedTuple):
+    """A failure of two components that was reported, and the lines by which it shows in a log.
+
+    `fact` is the id of the claim, `releases` and `selector` are those of the subject and the component that fail.
+    """
+
+    fact: str
+    subject: str
+    releases: str
+    component: str
+    selector: str
+    symptoms: Sequence[str]
+    source: str
+    evidence: str
 
 
 class Product(NamedTuple):

@@ -19,6 +19,7 @@ from toolmatrix.factbase.model import (
     KINDS,
     LISTS,
     PRODUCTS,
+    REPORTS,
     SUPPORT,
     Claim,
     Component,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from toolmatrix.factbase.pieces import Conditions, Provenance
 
 
-_MAPPINGS = ("requires", "limits", "offers", "tested")
+_MAPPINGS = ("requires", "limits", "fails", "offers", "tested")
 _PRINTED = (
     "when",
     "needs",
@@ -45,7 +46,9 @@ _PRINTED = (
     "decides",
     "rule",
     "unreleased",
+    "symptom",
 )
+_WORD = re.compile(r"[A-Za-z]{4}")
 
 
 def statement(recorder: Recorder, node: YamlNode) -> None:
@@ -62,8 +65,11 @@ def statement(recorder: Recorder, node: YamlNode) -> None:
     # The first condition is the subject, whose releases the claims are about.
     if not when:
         fields["when"].fail("a statement needs a subject", expected="`when: {component: selector}`")
+    recorder.thread(fields)
     origin = pieces.Provenance.read(fields, recorder.known)
     subject = when[0]
+    if "symptom" in fields:
+        _check_symptoms(fields)
     row = TableRow(
         id=name,
         table="statements",
@@ -72,6 +78,7 @@ def statement(recorder: Recorder, node: YamlNode) -> None:
         cells=tuple(
             (key, pieces.printed(fields[key], subject[0])) for key in _PRINTED if key in fields
         ),
+        lists=REPORTS if "symptom" in fields else "",
         **origin.as_dict(),
     )
     recorder.row(node, row)
@@ -93,6 +100,25 @@ def statement(recorder: Recorder, node: YamlNode) -> None:
     )
     for claim in _claims(recorder, fields, base):
         recorder.claim(claim)
+
+
+def _check_symptoms(fields: Mapping[str, YamlNode]) -> None:
+    """Fail unless one component fails, and each line has a word by which it is found in a log."""
+    failing = pieces.entries(fields, "fails")
+    if len(failing) != 1:
+        fields["symptom"].fail(
+            "a symptom is that of one failure",
+            expected="`fails: {component: selector}` beside it",
+            found=f"{len(failing)} components",
+        )
+    for node in fields["symptom"].several():
+        text = node.string("a symptom")
+        if pieces.SEVERAL in text or not _WORD.search(text):
+            node.fail(
+                "not a line to look for",
+                expected=f"a line with a word of four letters or more, and without `{pieces.SEVERAL}`",
+                help="write `...` for a part that differs",
+            )
 
 
 def _claims(recorder: Recorder, fields: Mapping[str, YamlNode], base: Claim) -> Iterator[Claim]:

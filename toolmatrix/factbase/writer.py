@@ -23,11 +23,13 @@ from toolmatrix.factbase.model import (
     BUILDS,
     IMAGES_LIST,
     PRODUCTS,
+    REPORTS,
     SUPPORT,
     TERM_LIST,
     Component,
     PackageCode,
 )
+from toolmatrix.factbase.pieces import SEVERAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -279,6 +281,7 @@ class _Writer:
             "owners.json": _dump({name: sorted(of) for name, of in sorted(self.owners.items())}),
             "images.json": _dump(self.images),
             "products.json": _dump(self.products()),
+            "reports.json": _dump(self.reports()),
             "support.json": _dump(self.support()),
             "terms.json": _dump(self.terms()),
             ROWS: b"".join(self.lines[""]),
@@ -327,6 +330,20 @@ class _Writer:
             pulling.availability(self.images, release.version).pulls == "no"
         )
         return release.yanked or gone
+
+    def reports(self) -> list[records.ReportRecord]:
+        """The failures with a line by which they show: statements that list reports."""
+        matrix = self.compiled.matrix
+        reports = []
+        for _, claim in sorted(matrix.claims.items()):
+            row = matrix.rows[claim.row]
+            if claim.kind == records.FAILS and row.lists == REPORTS:
+                symptoms = dict(row.cells)["symptom"].split(SEVERAL)
+                about = *claim.when[0], claim.component, claim.selector
+                reports.append(
+                    records.ReportRecord(claim.id, *about, symptoms, claim.source, claim.evidence)
+                )
+        return reports
 
     def products(self) -> list[records.Product]:
         """Every name that a device is sold under: the cells `products` of tables that list products."""

@@ -15,13 +15,14 @@ from toolmatrix.finding import SEVERITIES
 from toolmatrix.judging import log_constraints
 from toolmatrix.judging import stage_facts as facts
 from toolmatrix.logs.log import Cause, Diagnosis, Involved
-from toolmatrix.logs.signatures import major
+from toolmatrix.logs.signatures import BY_REPORT, major, symptoms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from toolmatrix.factbase.index import Index
+    from toolmatrix.factbase.records import ReportRecord
     from toolmatrix.finding import Incompatibility
     from toolmatrix.judging.log_constraints import Constraints
     from toolmatrix.logs.log import Fix, Match, ObservedLog
@@ -98,10 +99,39 @@ class _Judge:
         self.solve = solve
         self.gpu = gpu
         self.solved: dict[tuple[str, ...], Fix | None] = {}
+        self.symptoms = symptoms(index.reports())
 
     def holds(self, match: Match) -> bool:
         """Check whether the log shows the versions without which a line is no failure."""
+        if match.signature.between == BY_REPORT:
+            return self.report(match) is not None
         return not match.signature.when or _satisfies(match.signature.when, self.values(match))
+
+    def report(self, match: Match) -> ReportRecord | None:
+        """The field report that has the line of a failure, and whose sides the log names and does not contradict."""
+        reports = [
+            report
+            for symptom in self.symptoms
+            if symptom.pattern.search(match.text)
+            for report in symptom.reports
+            if self.is_possible(match, report.subject, report.releases)
+            and self.is_possible(match, report.component, report.selector)
+        ]
+        # Who needed something is the nearest evidence, then a version, then the line itself.
+        for name in match.callers:
+            if called := [report for report in reports if report.subject == name]:
+                return called[0]
+        named = [
+            report
+            for report in reports
+            if report.subject in match.seen or self.catalog.names(match.text, report.subject)
+        ]
+        return named[0] if len({report.subject for report in named}) == 1 else None
+
+    def is_possible(self, match: Match, component: str, selector: str) -> bool:
+        """Check that the log shows no release of a component, or one that a selector admits."""
+        sighting = match.seen.get(component)
+        return sighting is None or facts.admits(selector, sighting.version.partition("+")[0])
 
     def cause(self, match: Match, follows: int, subject: str) -> Cause:
         """A failure with all that is known about it."""
@@ -114,6 +144,8 @@ class _Judge:
         if self.is_intact(match.signature, values):
             values["intact"] = match.signature.intact
         signature = _case(match.signature, values)
+        if report := self.report(match):
+            signature = _with_report(signature, report)
         between = tuple(self.involved(role, match, values) for role in signature.between)
         ground, allowed = self.ground(between, match)
         # What follows from a cause is mended with it.
@@ -362,6 +394,22 @@ def _case(signature: Signature, values: Mapping[str, str]) -> Signature:
         if _satisfies(case.when, values):
             return signature.replace(**case.given)
     return signature
+
+
+def _with_report(signature: Signature, report: ReportRecord) -> Signature:
+    """The signature about the two sides of a field report, with the requests that keep one of them."""
+    first, second = report.subject, report.component
+    keeping = tuple(
+        f"{kept}=={{{kept.replace('-', '_')}}} {other}"
+        for kept, other in ((first, second), (second, first))
+    )
+    return signature.replace(
+        between=(first, second),
+        fix=(*keeping[:1], *signature.fix, *keeping[1:], f"{first} {second}"),
+        facts=(*signature.facts, report.fact),
+        source=report.source,
+        evidence=report.evidence,
+    )
 
 
 def _satisfies(when: Mapping[str, str], values: Mapping[str, str]) -> bool:

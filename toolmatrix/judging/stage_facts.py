@@ -12,7 +12,7 @@ from toolmatrix.factbase import evidence as words
 from toolmatrix.factbase.compiled import union
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.lookups import mask_or_none, rows
-from toolmatrix.factbase.records import Binding, ClaimRecord
+from toolmatrix.factbase.records import FAILS, JOINS_NONE, Binding, ClaimRecord
 from toolmatrix.factbase.versions import Scale, SelectorError, key, order
 from toolmatrix.finding import Incompatibility, union_of_fields
 
@@ -132,11 +132,14 @@ def _refused(
             continue
         records = cited(index, binding, bit)
         # A release that the matrix does not know may pass by the selectors alone, or where one cannot be read.
-        may_pass = any(admits(record.selector, version) for record in records)
+        # Not so one that fails: whether it is among these is known for known releases alone.
+        may_pass = binding.kind == FAILS or any(
+            admits(record.selector, version) for record in records
+        )
         if not records or (wanted & binding.allowed if wanted else may_pass):
             continue
         return Incompatibility(
-            kind="limits",
+            kind=FAILS if binding.kind == FAILS else "limits",
             subject=subject,
             releases=(),
             component=component,
@@ -217,6 +220,6 @@ def about_device(index: Index, device: str, archs: int = -1) -> tuple[str, ...]:
     return tuple(
         claim.id
         for binding in index.component("device").about("arch", bit)
-        if binding.kind != "needs" and binding.allowed & archs
+        if binding.kind not in JOINS_NONE and binding.allowed & archs
         for claim in cited(index, binding, bit)
     )

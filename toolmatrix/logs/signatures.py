@@ -21,6 +21,7 @@ from toolmatrix.resources import load_yaml, signatures_path
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:
+    from toolmatrix.factbase.records import ReportRecord
 
     class Stream(Protocol):
         """A stream that a log is read from."""
@@ -264,6 +265,8 @@ _PACKAGE = re.compile(r"(?:site|dist)-packages/(\w+)")
 _BUILT_FOR = re.compile(r"\.so|\.cpython-|\.abi3|\.dll")
 _DLL = re.compile(r"64_(?:(?P<both>[5-9]|1\d)\d|(?P<major>\d{1,2}))\.dll$")
 _NAMELESS = ("c", "ext")
+_NAME = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
+_ENDS = "'\"()[]{}<>:;,.`=! "
 _PLAIN = re.compile(r"\d+(?:\.\d+)*", re.ASCII)
 _NUMBER = re.compile(r"\d{1,9}")
 _BETWEEN = re.compile(r"[^\w+]+|_")
@@ -499,6 +502,12 @@ class SignatureCatalog(_Caching, Value):
         known = (self.aliases[alias] for alias in words if alias in self.aliases)
         return next(known, plain.replace("_", "-"))
 
+    def names(self, line: str, component: str) -> bool:
+        """Check whether a line has the name of a component as a word, or another one for it."""
+        words = {component, component.replace("-", "_")}
+        words |= {alias for alias, of in self.aliases.items() if of == component}
+        return not words.isdisjoint(_NAME.findall(line.lower()))
+
     def compiler(self, name: str) -> str:
         """The component that a compiler is, by the last word of its name that says so."""
         words = _BETWEEN.split(name.lower())
@@ -547,6 +556,60 @@ def _numbers(release: str) -> list[int]:
 
 def _parts(document: Mapping[str, Any]) -> tuple[Provided, ...]:
     return tuple(Provided(**_with_tuples(fields)) for fields in document["parts"])
+
+
+BY_REPORT = ("user", "report")
+"""The sides of a failure that is known by a field report alone."""
+
+
+class Symptom(Value):
+    """A line by which a reported failure shows, and the reports that have it."""
+
+    pattern: LinePattern
+    reports: tuple[ReportRecord, ...]
+
+
+def symptoms(reports: Iterable[ReportRecord]) -> tuple[Symptom, ...]:
+    """The lines of reports, each once; `...` in one stands for what differs."""
+    by_line: dict[str, list[ReportRecord]] = {}
+    for report in reports:
+        for line in report.symptoms:
+            by_line.setdefault(line.translate(QUOTES), []).append(report)
+    return tuple(
+        Symptom(pattern=_symptom(line), reports=tuple(several)) for line, several in by_line.items()
+    )
+
+
+def _symptom(line: str) -> LinePattern:
+    parts = line.split("...")
+    text = ".{0,300}?".join(r"\s+".join(map(re.escape, part.split(" "))) for part in parts)
+    # A word at `...` may be half of one.
+    whole = [
+        re.sub(r"^\w+" if index else r"^\b", "", re.sub(r"\w+$", "", part) if last else part)
+        for index, part in enumerate(parts)
+        for last in [index < len(parts) - 1]
+    ]
+    return LinePattern(has=max(whole, key=len).strip(_ENDS), line=re.compile(text))
+
+
+def with_symptoms(catalog: SignatureCatalog, lines: Iterable[Symptom]) -> SignatureCatalog:
+    """The catalog with the lines of field reports, which are tried after all others."""
+    reported = tuple(
+        Signature(
+            name=first.fact.partition("#")[0],
+            code="TM131",
+            relation="package-pair",
+            what="two releases do not go together, as was reported",
+            between=BY_REPORT,
+            lines=(symptom.pattern,),
+            do="take a release of either that goes with the other",
+            source=first.source,
+            evidence=first.evidence,
+        )
+        for symptom in lines
+        for first in symptom.reports[:1]
+    )
+    return catalog.replace(signatures=(*catalog.signatures, *reported))
 
 
 @cache

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from toolmatrix.documents import Ordinal, TypedDict
 from toolmatrix.factbase.evidence import UNKNOWN
-from toolmatrix.factbase.records import ClaimRecord, ReleaseRecord, RowRecord
+from toolmatrix.factbase.records import FAILS, ClaimRecord, ReleaseRecord, RowRecord
 from toolmatrix.report import terminal
 
 TYPE_CHECKING = False
@@ -313,6 +313,11 @@ def open_question(index: Index, ground: Incompatibility, *, offered: bool) -> st
     if ground.clashing and all(value.startswith("!=") for value in ground.values):
         clashing = ranged(index, ground.component, ground.clashing)
         return f"no fact says whether {named} goes with {ground.component} {clashing}"
+    if ground.kind == FAILS:
+        failing = ranged(index, ground.component, ground.clashing) or union(
+            index, ground.component, ground.values
+        )
+        return f"a part of {named} was reported to fail with {ground.component} {failing}"
     about = index.header["components"][ground.component]["title"]
     return f"no fact says which {about} {named} {'offers' if offered else 'goes with'}"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from toolmatrix.documents import Annotated, Evidence, NonEmpty, NotRequired, TypedDict
 from toolmatrix.factbase.evidence import UNKNOWN
+from toolmatrix.factbase.records import FAILS
 from toolmatrix.report import claims, terminal
 from toolmatrix.wording import some
 
@@ -96,6 +97,8 @@ def ground_text(
         return f"{named} excludes {ground.component}{conditions}"
     values = claims.union(index, ground.component, ground.values)
     against = clash(index, ground)
+    if ground.kind == FAILS:
+        return f"{named} fails with {against or f'{ground.component} {values}'}{conditions}"
     if all(value.startswith("!=") for value in ground.values):
         excluded = f"{ground.component} {values.replace('!=', '').replace(',', ' ')}"
         return f"{named} does not go with {against or excluded}{conditions}"

@@ -36,6 +36,7 @@ SCHEMA = "toolmatrix.fact/1"
 _VERBS = {
     "requires": "requires",
     "limits": "allows only",
+    "fails": "fails with",
     "offers": "offers",
     "tested": "was tested with",
 }
@@ -65,7 +66,7 @@ class SaidFact(TypedDict):
 
     id: str
     kind: Annotated[
-        str, "requires", "limits", "offers", "carries", "needs", "tested", "release", "row"
+        str, "requires", "limits", "fails", "offers", "carries", "needs", "tested", "release", "row"
     ]
     evidence: Evidence
     where: str

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import chain, product
 
 from toolmatrix.factbase import evidence as words
-from toolmatrix.factbase.records import MINIMUM
+from toolmatrix.factbase.records import JOINS_NONE, MINIMUM
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.known import closure, names_releases
 from toolmatrix.solve.parts import EVIDENCE, Statement, TestedRow, Variable, expand_rows
@@ -427,7 +427,7 @@ class Demand:
                     continue
                 named = assembly.by_component(target, other.instance or variable.instance)
                 for group in assembly.component(name).binding_groups:
-                    if group.component != variable.component or group.kind == "needs":
+                    if group.component != variable.component or group.kind in JOINS_NONE:
                         continue
                     terms = self.terms(group.conditions, named)
                     if terms is None:
@@ -464,7 +464,7 @@ class Demand:
         for group in self.assembly.component(variable.component).binding_groups:
             about = named.get(group.component)
             terms = self.terms(group.conditions, named)
-            if about is None or terms is None or group.kind == "needs":
+            if about is None or terms is None or group.kind in JOINS_NONE:
                 continue
             head = self.components[group.component]
             if head["hidden"] or (head["given"] and not flag):
@@ -490,7 +490,7 @@ class Demand:
                         terms = self.terms(group.conditions, named)
                         if about is None or terms is None or about.number in self.given_components:
                             continue
-                        for binding in group.of(-1) if group.kind != "needs" else ():
+                        for binding in group.of(-1) if group.kind not in JOINS_NONE else ():
                             if names_releases(assembly.index, binding, (2 << about.count) - 2):
                                 meet = {
                                     variable.number: binding.mask,

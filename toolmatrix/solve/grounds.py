@@ -155,7 +155,7 @@ class _Remaining:
         # A fact may be triggered by any other one: after as many rounds as there are lines nothing can follow any more.
         for _ in statements:
             for statement in statements:
-                if statement.binding and statement.binding.kind in ("requires", "limits"):
+                if statement.binding and statement.binding.kind != "needs":
                     self.fire(statement.target, statement.subject, statement.binding)
 
     def builds(self, assembly: Assembly, statement: Statement) -> None:

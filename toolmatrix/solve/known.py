@@ -15,7 +15,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from toolmatrix.factbase.evidence import REPORTED, UNKNOWN
-from toolmatrix.factbase.records import PURE, RUN_TIME, UNOPENED_CODE
+from toolmatrix.factbase.records import FAILS, JOINS_NONE, PURE, RUN_TIME, UNOPENED_CODE
 from toolmatrix.solve.parts import SEVERAL, union
 from toolmatrix.value import NamedTuple
 
@@ -185,7 +185,7 @@ class Relations:
             whole = (2 << len(component(about).versions)) - 2
             for name in self.assembly.index.with_builds(subject):
                 for group in component(name).binding_groups:
-                    if group.component != about or group.kind == "needs":
+                    if group.component != about or group.kind in JOINS_NONE:
                         continue
                     for mask, allowed in zip(group.masks, group.alloweds, strict=True):
                         if single and allowed & whole == whole:
@@ -336,7 +336,7 @@ class Relations:
                         for about, mask in group.conditions.items()
                         if about != subject and not self._bit(about) & mask
                     ]
-                    if group.evidence != UNKNOWN and len(missed) < 2:
+                    if group.evidence != UNKNOWN and group.kind != FAILS and len(missed) < 2:
                         names.update(missed or (*group.named, *group.conditions))
         return self._named[subject]
 
@@ -348,7 +348,9 @@ class Relations:
                 for name in self.assembly.index.with_builds(subject)
                 if (releases := self._releases(name, subject))
                 for group in self.assembly.component(name).binding_groups
-                if group.releases & releases and not (known and group.evidence == UNKNOWN)
+                if group.releases & releases
+                and group.kind != FAILS
+                and not (known and group.evidence == UNKNOWN)
                 for about in (*group.named, *group.conditions)
             }
         return self._named_here[subject, known]
@@ -393,7 +395,7 @@ class Relations:
                 # That something must be there, at whatever release, joins none; nor does a reported failure.
                 silent = binding.kind == "limits" and binding.evidence == REPORTED
                 if (
-                    binding.kind != "needs"
+                    binding.kind not in JOINS_NONE
                     and not silent
                     and binding.allowed >> self.values[about] & 1
                 ):
@@ -439,7 +441,7 @@ class Relations:
             for group in self.assembly.component(name).binding_groups if releases else ():
                 other, conditions = group.component, dict(group.conditions)
                 of_wheels = conditions.pop("from", 0 if name == subject else wheel) & wheel
-                if not of_wheels or group.kind == "needs" or not self._meets(conditions):
+                if not of_wheels or group.kind in JOINS_NONE or not self._meets(conditions):
                     continue
                 whole = (2 << len(self.assembly.scale(other).versions)) - 2
                 for binding in group.of(releases):
@@ -559,7 +561,7 @@ def _claimed(
         whole = (2 << variable.count) - 2
         for owner, binding in bindings:
             # That something must be there ties no release of it.
-            if binding.kind == "needs" or not names_releases(index, binding, whole):
+            if binding.kind in JOINS_NONE or not names_releases(index, binding, whole):
                 continue
             # What is unknown ties nothing.
             if binding.evidence == UNKNOWN and not binding.allowed >> values[about] & 1:

@@ -21,6 +21,7 @@ from math import prod
 
 from toolmatrix.errors import UsageError
 from toolmatrix.factbase import evidence as words
+from toolmatrix.factbase.records import FAILS
 from toolmatrix.solve.assemble import Reachable
 from toolmatrix.solve.engine.conflict import combinations, excludes, excluding, explain
 from toolmatrix.solve.grounds import core
@@ -99,6 +100,7 @@ class _Statement(NamedTuple):
     cites: tuple[int, ...]
     turned: bool
     records: tuple[int, ...]
+    excludes: bool = False
 
     def speaks(self, row: int, column: int) -> bool:
         """True if its subject is at the release of the pair."""
@@ -126,16 +128,18 @@ class _Grid:
         self.ever = 0
         for fact in (*self.hard, *self.soft, *self.built):
             # Of a fact about a column it is enough that it admits any row: bit 0 is no release.
-            self.ever |= (fact.mask if fact.allowed > 1 else 0) if fact.turned else fact.allowed
+            said = (fact.mask if fact.allowed > 1 else 0) if fact.turned else fact.allowed
+            self.ever |= 0 if fact.excludes else said
 
     def gather(self, subject: str, other: str, *, turned: bool) -> None:
         """The hard facts about the pair, and the rows that name both."""
         component = self.assembly.component(subject)
         for fact in component.bindings:
-            binds = fact.component == other and fact.kind in ("requires", "limits")
+            binds = fact.component == other and fact.kind != "needs"
             if binds and _certain(self.left, fact.conditions) and joins(self.assembly.index, fact):
                 about = fact.mask, fact.allowed, fact.evidence
-                self.hard.append(_Statement(*about, (fact.cites,), turned, ()))
+                excludes = fact.kind == FAILS
+                self.hard.append(_Statement(*about, (fact.cites,), turned, (), excludes))
         if other == "device" and self.of(subject):
             self.hard += self.running(subject, turned=turned)
         for group in component.row_groups:
@@ -258,7 +262,11 @@ class _Grid:
             records = best.records or self.touching(best.cites, subjects)
             verdict = "unknown" if best.evidence == words.UNKNOWN else "no"
             return GridCell(verdict=verdict, evidence=best.evidence, records=records)
-        allowing = [statement for statement in allowing if statement.evidence != words.UNKNOWN]
+        allowing = [
+            statement
+            for statement in allowing
+            if statement.evidence != words.UNKNOWN and not statement.excludes
+        ]
         admitting = allowing or [
             statement
             for statement in (*self.soft, *self.built)
@@ -566,7 +574,7 @@ class RequestFacts:
             # That a toolkit has to be there, whichever, is no yes for each of its releases.
             if binding.component == name and of and joins(self.index, binding):
                 for says, mask in _sides(binding, inside, everything):
-                    if says != ALLOWED or not only_excludes(self.index, name, binding.cites):
+                    if says != ALLOWED or not only_excludes(self.index, binding):
                         yield PairFact(says, mask, of, binding.evidence, binding.cites, of)
 
     def _others(self, name: str) -> Iterator[PairFact]:
@@ -576,7 +584,7 @@ class RequestFacts:
             mask, inside = binding.mask, binding.allowed & everything
             if binding.component == self.component and joins(self.index, binding):
                 for says, of in _sides(binding, inside, everything):
-                    if of & self.mask:
+                    if of & self.mask and (says != ALLOWED or binding.kind != FAILS):
                         yield PairFact(says, mask, of, binding.evidence, binding.cites, mask)
 
     def _rows(self, name: str) -> Iterator[PairFact]:

@@ -7,7 +7,7 @@ component is there where something requires it, and never to get round a fact.
 from __future__ import annotations
 
 from toolmatrix.factbase import evidence as words
-from toolmatrix.factbase.records import BindingGroup
+from toolmatrix.factbase.records import FAILS, BindingGroup
 from toolmatrix.solve.engine import Support, SupportGroup
 from toolmatrix.value import NamedTuple
 
@@ -180,12 +180,16 @@ def expand_rows(
     return sorted(rows, key=lambda row: row.position)
 
 
-def only_excludes(index: Index, component: str, cites: int) -> bool:
-    """True where claims only exclude names: that supports no other one."""
-    return index.header["components"][component]["scheme"] == "names" and all(
-        clause.startswith("!=")
-        for cite in index.cites(cites)
-        for clause in index.claim(cite.record).selector.split(",")
+def only_excludes(index: Index, binding: Binding) -> bool:
+    """True where claims only exclude names, or releases that fail: that supports no other one."""
+    names = index.header["components"][binding.component]["scheme"] == "names"
+    return binding.kind == FAILS or (
+        names
+        and all(
+            clause.startswith("!=")
+            for cite in index.cites(binding.cites)
+            for clause in index.claim(cite.record).selector.split(",")
+        )
     )
 
 

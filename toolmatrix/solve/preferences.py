@@ -15,7 +15,7 @@ anchors comes first, and age decides among equals.
 from __future__ import annotations
 
 from toolmatrix.factbase.evidence import UNKNOWN
-from toolmatrix.factbase.records import PURE
+from toolmatrix.factbase.records import JOINS_NONE, PURE
 from toolmatrix.solve.engine import Support
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.known import names_releases
@@ -450,7 +450,7 @@ def _admitting(reachable: Reachable, target: str, subject: str, other: str) -> t
     """The releases of a subject whose facts admit what is named, and those for which that was not read."""
     requested, admitted, unread = reachable.requested[target, other], 0, 0
     for binding in reachable.component(subject).about(other, -1):
-        if binding.kind != "needs" and _could_hold(reachable, target, binding.conditions):
+        if binding.kind not in JOINS_NONE and _could_hold(reachable, target, binding.conditions):
             if binding.allowed & requested:
                 admitted |= 0 if binding.evidence == UNKNOWN else binding.mask
             elif binding.evidence == UNKNOWN:

@@ -6,7 +6,7 @@ Pure computation: results are values and record numbers of the index; `report` w
 from __future__ import annotations
 
 from toolmatrix.factbase import evidence as words
-from toolmatrix.factbase.records import MINIMUM
+from toolmatrix.factbase.records import FAILS, JOINS_NONE, MINIMUM
 from toolmatrix.solve.assemble import Assembly, assembled
 from toolmatrix.solve.engine import Conflict, settle, solve
 from toolmatrix.solve.known import BOUND, UNJOINED, Relations, closure, joined_variables, roots
@@ -533,7 +533,10 @@ class TargetAnswer:
             evidence=evidence,
             cites=tuple(dict.fromkeys([*cites, *self.offers(variable)])),
             disputed=self.disputed(variable),
-            parent=next((owner.component for owner, fact in claims if fact.kind != "limits"), ""),
+            parent=next(
+                (owner.component for owner, fact in claims if fact.kind not in ("limits", FAILS)),
+                "",
+            ),
         )
 
     def known(self, variable: Variable, claims: Sequence[Claim]) -> tuple[list[Cite], str]:
@@ -562,7 +565,7 @@ class TargetAnswer:
         required = [
             cite
             for owner, binding in before
-            if binding.kind not in ("needs", "limits")
+            if binding.kind not in (*JOINS_NONE, "limits")
             for cite in self.cites(binding.cites, self.bits[owner.number], variable)
         ]
         tested, rank = self.tested(variable)
@@ -579,7 +582,7 @@ class TargetAnswer:
         for owner, binding in before:
             # A limit that does not admit the release was dropped as unknown, and does not support it.
             if binding.kind == "limits" and binding.allowed & bit:
-                if only_excludes(self.index, variable.component, binding.cites):
+                if only_excludes(self.index, binding):
                     continue
                 cites = self.cites(binding.cites, self.bits[owner.number], variable)
                 limited += cites
@@ -611,7 +614,7 @@ class TargetAnswer:
             if not group.releases & bit or about is None or self.chosen[about.number] is None:
                 continue
             head = self.components[group.component]
-            if head["hidden"] or group.kind == "needs" or (head["given"] and not flag):
+            if head["hidden"] or group.kind in JOINS_NONE or (head["given"] and not flag):
                 continue
             # What is tied to nothing was chosen for no reason, and is none itself.
             if about.number in self.tied and self.holds(group.conditions, variable.instance):

@@ -7,6 +7,7 @@ an index lists more releases than are known there are others before the first, w
 from __future__ import annotations
 
 from toolmatrix.factbase import lookups
+from toolmatrix.factbase.records import JOINS_NONE
 from toolmatrix.factbase.versions import Scale, key, order
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask, Stipulation
@@ -168,7 +169,11 @@ def _selectors(
         if isinstance(statement.origin, Ask):
             if statement.origin.component == component:
                 yield statement.origin.selector
-        elif (fact := statement.binding) and fact.component == component and fact.kind != "needs":
+        elif (
+            (fact := statement.binding)
+            and fact.component == component
+            and fact.kind not in JOINS_NONE
+        ):
             for cite in assembly.index.cites(fact.cites):
                 yield assembly.index.claim(cite.record).selector
 
