@@ -23,7 +23,7 @@ from toolmatrix.documents import (
     Rank,
     Text,
 )
-from toolmatrix.factbase.model import CODE_LIST, KINDS, LISTS, SCHEMES
+from toolmatrix.factbase.model import DATA_LISTS, KINDS, LISTS, SCHEMES
 from toolmatrix.value import Value
 
 FRONT = "toolmatrix.matrix/1"
@@ -305,8 +305,9 @@ class DataLayout(Value):
     columns: tuple[Text, ...]
     rows: tuple[tuple[Any, ...], ...]
     note: Text = ""
-    lists: Annotated[str, CODE_LIST] = ""
-    """Each row is about the code of one component: columns `component`, `kind`, `against`."""
+    lists: Annotated[str, DATA_LISTS] = ""
+    """What each row is about. code: that of one component; columns `component`, `kind`, `against`. independent: a
+    package of Python alone; columns `package`, `releases`, `requires-python`, `requires`."""
 
 
 class ChannelLayout(Value):

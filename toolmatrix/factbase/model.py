@@ -113,8 +113,9 @@ LISTS = BUILDS, PRODUCTS, SUPPORT, BREAKS = ("builds", "products", "support", "b
 """What rows of a table list: images that were built, the names that devices are sold under, ends of support, or
 releases that broke what was made for those before."""
 
-CODE_LIST = "code"
-"""What rows of a data table list: the kind of code of a package, and what its binaries are compiled against."""
+DATA_LISTS = CODE_LIST, INDEPENDENT_LIST = ("code", "independent")
+"""What rows of a data table list: the kind of code of a package, and what its binaries are compiled against; or
+packages of Python alone, which become components when something names them."""
 
 
 class TableRow(Value):

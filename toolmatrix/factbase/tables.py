@@ -9,11 +9,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from toolmatrix.factbase import evidence as words
-from toolmatrix.factbase import layout, pieces, versions
+from toolmatrix.factbase import independents, layout, pieces, versions
 from toolmatrix.factbase.model import (
     BREAKS,
     CODE,
     CODE_LIST,
+    DATA_LISTS,
+    INDEPENDENT_LIST,
     KINDS,
     LISTS,
     PRODUCTS,
@@ -44,7 +46,11 @@ _PRINTED = (
     "rule",
     "unreleased",
 )
-_CODE = ("component", "kind", "against")
+LISTED = {
+    CODE_LIST: ("component", "kind", "against"),
+    INDEPENDENT_LIST: ("package", "releases", "requires-python", "requires"),
+}
+"""The first columns of a data table by what its rows list."""
 
 
 def statement(recorder: Recorder, node: YamlNode) -> None:
@@ -125,17 +131,18 @@ def _claims(recorder: Recorder, fields: Mapping[str, YamlNode], base: Claim) -> 
 def data(recorder: Recorder, node: YamlNode) -> None:
     """Read sourced rows about what is no component; a row is known by its place in the table.
 
-    With `lists: code` each row is about the code of one component, and is known by its name.
+    One that `lists` something is known by the name of the component or package that it is about.
     """
     fields = pieces.fields(node, "a data table", layout.DataLayout)
     name = recorder.group(fields)
     origin = pieces.Provenance.read(fields, recorder.known)
     columns = [column.string("a column") for column in fields["columns"].sequence("columns")]
-    lists = pieces.choice(fields, "lists", (CODE_LIST,))
-    if lists and tuple(columns[: len(_CODE)]) != _CODE:
+    lists = pieces.choice(fields, "lists", DATA_LISTS)
+    listed = LISTED.get(lists, ())
+    if tuple(columns[: len(listed)]) != listed:
         fields["columns"].fail(
-            "a list of code has the wrong columns",
-            expected=", ".join(_CODE),
+            f"a list of `{lists}` has the wrong columns",
+            expected=", ".join(listed),
             found=", ".join(columns) or "none",
         )
     about = pieces.text(fields, "about", name)
@@ -148,8 +155,10 @@ def data(recorder: Recorder, node: YamlNode) -> None:
                 expected=f"{len(columns)} cells",
                 found=f"{len(cells)} cells",
             )
-        if lists:
+        if lists == CODE_LIST:
             _check_code(recorder, row, cells)
+        elif lists:
+            _check_independent(row, cells)
         named_cells = zip(columns, cells, strict=False)
         recorder.row(
             row,
@@ -171,7 +180,7 @@ def _check_code(recorder: Recorder, row: YamlNode, cells: Sequence[YamlNode]) ->
     pieces.known_component(cells[0], recorder.components)
     kind = cells[1].choice("a kind of code", CODE)
     # Silence about what binaries are bound to would read as if they were bound to nothing.
-    against = cells[2].several() if len(cells) > len(_CODE) - 1 else []
+    against = cells[2].several() if len(cells) > 2 else []
     for component in against:
         pieces.known_component(component, recorder.components)
     if (kind == "pure") == bool(against):
@@ -180,6 +189,24 @@ def _check_code(recorder: Recorder, row: YamlNode, cells: Sequence[YamlNode]) ->
             + ("has no binaries" if against else "is compiled against something"),
             expected="no third cell" if against else "a list of components in the third cell",
             found=pieces.printed(cells[2]) if against else "none",
+        )
+
+
+def _check_independent(row: YamlNode, cells: Sequence[YamlNode]) -> None:
+    texts = [pieces.printed(cell) for cell in cells]
+    problem = ""
+    if len(texts) < len(LISTED[INDEPENDENT_LIST]) or not _PACKAGE.fullmatch(texts[0]):
+        problem = "a cell is missing, or the name is none"
+    else:
+        try:
+            independents.read(texts)
+        except ValueError as error:
+            problem = str(error)
+    if problem:
+        row.fail(
+            "a row of an independent package cannot be read",
+            expected="name, releases, Pythons and requirements, as docs/facts.md describes the cells",
+            found=problem,
         )
 
 
