@@ -102,7 +102,7 @@ tables:
     where: w
     evidence: artifact
     defines: releases
-    requirements-read: {others: [six], unread: "3.0"}
+    requirements-read: {others: [six, lone], unread: "3.0"}
     key: pure
     columns: {net: {as: requires}}
     rows: [{pure: 1.0, net: "*"}, {pure: 2.0}, {pure: 3.0}]
@@ -130,6 +130,14 @@ data:
       - [far, pure]
       - [shut, pure]
       - [asks, pure]
+  - id: alone
+    source: s
+    where: w
+    evidence: artifact
+    lists: independent
+    columns: [package, releases, requires-python, requires]
+    rows:
+      - [lone, "1.0@2020-01-01 2.0+40", "", "net 1.0: 1.0; six *: 1.0.."]
 """
 
 
@@ -151,6 +159,10 @@ def matrix(tmp_path_factory: pytest.TempPathFactory) -> OpenMatrix:
         # Independent: both were read, neither names the other, and nothing is compiled against the other.
         (("pure==2.0", "far"), []),
         (("pure==2.0", "net"), []),
+        # So is a package that is no component until it is asked for, at releases that name nothing.
+        (("lone==2.0", "net"), []),
+        (("lone==1.0", "net==1.0"), []),
+        (("lone==2.0", "pure==2.0"), [("pure", "lone", "incomplete")]),
         # That any release will do is no statement about compiled code, and silence is none.
         (("ext==2.0", "net==2.0"), [("ext", "net", "bound")]),
         (("net==1.0", "ext==3.0"), [("ext", "net", "bound")]),

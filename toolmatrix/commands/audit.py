@@ -24,7 +24,13 @@ from toolmatrix.harvest.environments import Bench
 from toolmatrix.harvest.resolver import Uv
 from toolmatrix.judging import audit as judge
 from toolmatrix.judging import lints, sweep
-from toolmatrix.judging.audit import Published, PublishedWheel, family_coverage, harvested_releases
+from toolmatrix.judging.audit import (
+    Published,
+    PublishedWheel,
+    code_coverage,
+    family_coverage,
+    harvested_releases,
+)
 from toolmatrix.outputs import replace_files
 from toolmatrix.report import terminal
 from toolmatrix.report.findings import FindingsDocument, MatrixReport
@@ -50,6 +56,8 @@ if TYPE_CHECKING:
 
 
 _UNASKED = "-"
+# Code that is older is for devices that few people have.
+_BUILDS_SINCE = "2023-01-01"
 
 
 class AuditReport(MatrixReport):
@@ -83,9 +91,26 @@ class AuditReport(MatrixReport):
         """The table as Markdown."""
         return markdown([self._head(), *map(self._row, self.families)])
 
+    def code(self) -> str:
+        """The packages by the kind of their code, as Markdown; those whose code was not read by name."""
+        kinds = [*code_coverage(self.index, _BUILDS_SINCE)]
+        total = sum(kind.builds for kind in kinds) or 1
+        rows = [
+            (
+                kind.kind,
+                str(len(kind.components)),
+                str(kind.builds),
+                f"{100 * kind.builds / total:.1f} %",
+            )
+            for kind in kinds
+        ]
+        unread = terminal.listing(kinds[-1].components)
+        head = ("code", "packages", f"builds since {_BUILDS_SINCE[:4]}", "share")
+        return f"{markdown([head, *rows])}\nCode that was not read: {unread or 'none'}.\n"
+
     def markdown(self) -> str:
-        """The table and the findings as Markdown."""
-        return f"{self.coverage()}\n{super().markdown()}"
+        """The tables and the findings as Markdown."""
+        return f"{self.coverage()}\n{self.code()}\n{super().markdown()}"
 
     def looked(self) -> str:
         """The numbers of what was looked at."""

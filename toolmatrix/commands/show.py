@@ -304,7 +304,7 @@ def _text(
     """The component for people: what fits a screen, and how much more there is."""
     notes = claims.Notes(index)
     sections = [
-        _summary(document),
+        [*_summary(document), *_independent(index, document)],
         _releases(document, notes, everything=everything),
         *_builds(index, document, notes, everything=everything),
         _images(document, notes),
@@ -323,6 +323,20 @@ def _summary(document: ComponentDocument) -> list[str]:
     if builds := sum(release["builds"] for release in releases):
         details.append(terminal.plural(builds, "build"))
     return [f"{document['component']} ({document['title']}): {', '.join(details)}"]
+
+
+def _independent(index: Index, document: ComponentDocument) -> list[str]:
+    """What was read of a package of Python alone, and which components its newest release names."""
+    name = document["component"]
+    if not index.is_independent(name):
+        return []
+    named = dict.fromkeys(
+        entry["component"] for entry in document["says"] if entry["component"] != "python"
+    )
+    count = terminal.plural(document["known"], "release")
+    says = f"names {terminal.listing([*named])}" if named else "names no component of the matrix"
+    of = document["focus"][0] if len(document["focus"]) == 1 else "each"
+    return [f"independent: METADATA of {count} read; {of} {says}"]
 
 
 def _releases(document: ComponentDocument, notes: claims.Notes, *, everything: bool) -> list[str]:

@@ -46,13 +46,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
-    from toolmatrix.factbase.records import FactRecord, Header
+    from toolmatrix.factbase.independents import IndependentRow, Source
+    from toolmatrix.factbase.records import ComponentHead, FactRecord, Header
 
     ReadFile: TypeAlias = Callable[[str, int, "int | None"], bytes]
     """The bytes of a file by its name, from a place on, and so many of them; raises OSError or KeyError."""
 
 FORMAT = "toolmatrix-index/13"
 HEADER, ROWS = "header.json", "rows.jsonl"
+INDEPENDENTS, INDEPENDENTS_PACKED = "independents.json", "independents.jsonl.gz"
 BLOCK = 32768
 """Bytes of records that are compressed together."""
 GZIP = 16 + zlib.MAX_WBITS
@@ -117,17 +119,58 @@ class Index:
         """The index at `path`, whose files `read` gives."""
         self.path = path
         self._bytes = read
+        self._loaded: dict[str, Any] = {}
+        # The numbers of the claims of each independent package that became a component, by their ids.
+        self._independents: dict[str, dict[str, int]] = {}
         header = self._json(HEADER)
         try:
-            self.header: Header = _with_defaults(header)
+            self.usual = header.pop("usual")
+            self.header: Header = _with_defaults(header, self.usual, self._independent_head)
         except (TypeError, KeyError, AttributeError) as error:
             raise self._damaged(HEADER) from error
-        self._loaded: dict[str, Any] = {}
         self._records: dict[int, Any] = {}
         self._components: dict[str, ComponentFacts] = {}
         self._scales: dict[str, Scale] = {}
         self._builds_of: dict[str, str] = {}
         self._requirements: dict[str, list[BindingGroup]] = {}
+
+    def independents(self) -> Mapping[str, int]:
+        """The names of the packages of Python alone that are no components yet, with the places of their rows."""
+        places: Mapping[str, int] = self._table("independents")["places"]
+        return places
+
+    def is_independent(self, name: str) -> bool:
+        """Whether a component is one of them."""
+        return name in self._independents
+
+    def _independent_head(self, name: str) -> ComponentHead | None:
+        if name not in self.independents():
+            return None
+        from toolmatrix.factbase.independents import head
+
+        self._independents[name] = {}
+        return head(name, self.usual)
+
+    def independent_row(self, name: str) -> tuple[IndependentRow, Source]:
+        """The row of one of them, and where it is from, read once."""
+        from toolmatrix.factbase.independents import Source, read
+
+        def made() -> tuple[IndependentRow, Source]:
+            blocks = self._table("independents")["blocks"]
+            line = self._line_in(INDEPENDENTS_PACKED, blocks, self.independents()[name])
+            *cells, table, source, where, evidence = self._value(INDEPENDENTS_PACKED, line)
+            return read(cells), Source(table, source, where, evidence)
+
+        return self._once(f"{INDEPENDENTS}/{name}", made)  # type: ignore[no-any-return]
+
+    def _independent(self, name: str) -> ComponentFacts:
+        from toolmatrix.factbase.independents import Section
+
+        section = Section(self, *self.independent_row(name), first_number(name))
+        facts = section.facts()
+        self._records |= section.records
+        self._independents[name] = section.ids
+        return facts
 
     def _damaged(self, name: str) -> IndexDamaged:
         return IndexDamaged(
@@ -181,9 +224,8 @@ class Index:
             self._decompressed(name, data[start:end]) for start, end in itertools.pairwise(blocks)
         )
 
-    def _block(self, component: str, number: int) -> bytes:
-        """The records of a component that were compressed together, read once."""
-        name, blocks = facts_file(component), self.component(component).blocks
+    def _block(self, name: str, blocks: Sequence[int], number: int) -> bytes:
+        """The lines of a file that were compressed together, read once."""
         if number + 1 >= len(blocks):
             raise self._damaged(name)
         start = blocks[number]
@@ -207,11 +249,15 @@ class Index:
         """The record of a component, or of none, that begins at a place."""
         if not component or facts_file(component) in self._loaded:
             return _line(self._records_of(component), place)
+        return self._line_in(facts_file(component), self.component(component).blocks, place)
+
+    def _line_in(self, name: str, blocks: Sequence[int], place: int) -> bytes:
+        """The line that begins at a place of a file of blocks."""
         number, start = divmod(place, BLOCK)
-        text = self._block(component, number)
+        text = self._block(name, blocks, number)
         while b"\n" not in text[start:]:
             number += 1
-            text += self._block(component, number)
+            text += self._block(name, blocks, number)
         return _line(text, start)
 
     def _value(self, name: str, data: bytes) -> Any:
@@ -249,7 +295,7 @@ class Index:
         header = self._json(HEADER) | {"files": {}}
         data = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
         names = [*self.header["sizes"]]
-        for component in self.header["components"]:
+        for component in filter(None, self._all):
             names += component_file(component), facts_file(component)
         return {HEADER: data} | {name: self._read(name) for name in names}
 
@@ -277,12 +323,15 @@ class Index:
 
     @property
     def _all(self) -> tuple[str, ...]:
-        # Whatever has records.
-        return (*self.header["components"], "")
+        # Whatever has records in files.
+        named = (name for name in self.header["components"] if name not in self._independents)
+        return (*named, "")
 
     def component(self, name: str) -> ComponentFacts:
         """The facts of a component, read once."""
         component_facts = self._components.get(name)
+        if component_facts is None and name in self._independents:
+            component_facts = self._components[name] = self._independent(name)
         if component_facts is None:
             # Records are made of these three alone, as the rest is plain values in the order of the fields.
             *fields, bindings, row_groups, disputes = self._json(component_file(name))
@@ -305,8 +354,11 @@ class Index:
         """The releases of a component, for reading selectors."""
         if name not in self._scales:
             scheme = self.header["components"][name]["scheme"]
+            # Packages may require each other in a circle, so that the facts of one do not wait for those of another.
+            alone = name in self._independents
+            row = self.independent_row(name)[0] if alone else self.component(name)
             # What was compiled was read as versions: reading all of them again is for selectors that compare.
-            self._scales[name] = Scale(scheme, self.component(name).versions, known=True)
+            self._scales[name] = Scale(scheme, row.versions, known=True)
         return self._scales[name]
 
     def builds_of(self, component: str) -> str:
@@ -370,6 +422,10 @@ class Index:
                 offset = self._offset(self._records_of(component), f"[{kind},{_quoted(id)},")
                 if offset >= 0:
                     return first_number(component) + offset
+        name = id.partition("/")[2].partition("#")[0]
+        if name in self.header["components"] and name in self._independents:
+            self.component(name)
+            return self._independents[name][id]
         raise KeyError(id)
 
     def find(self, id: str) -> FactRecord | None:
@@ -469,12 +525,47 @@ def _fact(values: Sequence[Any]) -> FactRecord:
     return KINDS[kind]._make(fields)
 
 
-def _with_defaults(header: dict[str, Any]) -> Header:
+class _Components(dict):
+    """The heads of components by their names; one that `find` knows is among them once it is asked for."""
+
+    def __init__(
+        self,
+        heads: Mapping[str, ComponentHead],
+        find: Callable[[str], ComponentHead | None],
+    ) -> None:
+        super().__init__(heads)
+        self._find = find
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or (isinstance(name, str) and self._take(name))
+
+    def __missing__(self, name: str) -> ComponentHead:
+        if self._take(name):
+            return self[name]
+        raise KeyError(name)
+
+    def get(self, name: str, default: object = None) -> object:  # type: ignore[override]
+        """The head of a component, or the default."""
+        return super().get(name, default) if name in self else default
+
+    def _take(self, name: str) -> bool:
+        head = self._find(name)
+        if head is not None:
+            self[name] = head
+        return head is not None
+
+
+def _with_defaults(
+    header: dict[str, Any],
+    usual: Mapping[str, Any],
+    find: Callable[[str], ComponentHead | None],
+) -> Header:
     if header.pop("format") != FORMAT:
         raise KeyError(FORMAT)
     # Most fields of most components have their default, which is written once.
-    usual, components = header.pop("usual"), header["components"]
-    header["components"] = {name: usual | components[name] for name in components}
+    components = header["components"]
+    heads = {name: usual | components[name] for name in components}
+    header["components"] = _Components(heads, find)
     return header  # type: ignore[return-value]
 
 

@@ -313,9 +313,10 @@ class DataLayout(Value):
     rows: tuple[tuple[Any, ...], ...]
     note: Text = ""
     lists: Annotated[str, tuple(DATA_LISTS)] = ""
-    """code: each row is about the code of one component, with `component`, `kind`, `against`. images: each row says
-    whether some images can be pulled, with `image` (a pattern), `pulls` (yes or no), `day`, `recipe`, `note`. terms:
-    each row is about the name in its first column, `name`, which `show` and `search` know."""
+    """What each row is about. code: that of one component, with `component`, `kind`, `against`. images: whether some
+    images can be pulled, with `image` (a pattern), `pulls` (yes or no), `day`, `recipe`, `note`. terms: a name, in its
+    first column `name`, which `show` and `search` know. independent: a package of Python alone, with `package`,
+    `releases`, `requires-python`, `requires`."""
 
 
 class ChannelLayout(Value):

@@ -116,13 +116,15 @@ releases that broke what was made for those before."""
 REPORTS = "reports"
 """What statements list that have the line by which a failure shows."""
 
-CODE_LIST, IMAGES_LIST, TERM_LIST = "code", "images", "terms"
+CODE_LIST, IMAGES_LIST, TERM_LIST, INDEPENDENT_LIST = ("code", "images", "terms", "independent")
 """What rows of a data table list: the kind of code of a package and what its binaries are compiled against, which
-images can be pulled, or names that are no components, such as that of a GPU generation."""
+images can be pulled, names that are no components, such as that of a GPU generation, or packages of Python alone, which
+become components when something names them."""
 DATA_LISTS = {
     CODE_LIST: ("component", "kind", "against"),
     IMAGES_LIST: ("image", "pulls", "day"),
     TERM_LIST: ("name",),
+    INDEPENDENT_LIST: ("package", "releases", "requires-python", "requires"),
 }
 """The columns with which a data table begins, by what its rows list."""
 

@@ -9,13 +9,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from toolmatrix.factbase import evidence as words
-from toolmatrix.factbase import layout, pieces, pulling, versions
+from toolmatrix.factbase import independents, layout, pieces, pulling, versions
 from toolmatrix.factbase.model import (
     BREAKS,
     CODE,
     CODE_LIST,
     DATA_LISTS,
     IMAGES_LIST,
+    INDEPENDENT_LIST,
     KINDS,
     LISTS,
     PRODUCTS,
@@ -152,7 +153,7 @@ def _claims(recorder: Recorder, fields: Mapping[str, YamlNode], base: Claim) -> 
 def data(recorder: Recorder, node: YamlNode) -> None:
     """Read sourced rows about what is no component; a row is known by its place in the table.
 
-    With `lists` each row is about one component, name or pattern of images, and is known by it.
+    With `lists` each row is about one component, package, name or pattern of images, and is known by it.
     """
     fields = pieces.fields(node, "a data table", layout.DataLayout)
     name = recorder.group(fields)
@@ -180,6 +181,8 @@ def data(recorder: Recorder, node: YamlNode) -> None:
             _check_code(recorder, row, cells)
         elif lists == IMAGES_LIST:
             _check_images(row, cells)
+        elif lists == INDEPENDENT_LIST:
+            _check_independent(row, cells)
         elif lists and not (cells and pieces.printed(cells[0])):
             row.fail("a row has no name", expected="a name in its first cell", found="none")
         named_cells = zip(columns, cells, strict=False)
@@ -203,7 +206,7 @@ def _check_code(recorder: Recorder, row: YamlNode, cells: Sequence[YamlNode]) ->
     pieces.known_component(cells[0], recorder.components)
     kind = cells[1].choice("a kind of code", CODE)
     # Silence about what binaries are bound to would read as if they were bound to nothing.
-    against = cells[2].several() if len(cells) > len(DATA_LISTS[CODE_LIST]) - 1 else []
+    against = cells[2].several() if len(cells) > 2 else []
     for component in against:
         pieces.known_component(component, recorder.components)
     if (kind == "pure") == bool(against):
@@ -224,6 +227,24 @@ def _check_images(row: YamlNode, cells: Sequence[YamlNode]) -> None:
     pulls.choice("whether images can be pulled", pulling.PULLS)
     if not _DAY.fullmatch(day.string("a day")):
         day.fail("no day", expected="a day, such as 2023-07-04")
+
+
+def _check_independent(row: YamlNode, cells: Sequence[YamlNode]) -> None:
+    texts = [pieces.printed(cell) for cell in cells]
+    problem = ""
+    if len(texts) < len(DATA_LISTS[INDEPENDENT_LIST]) or not _PACKAGE.fullmatch(texts[0]):
+        problem = "a cell is missing, or the name is none"
+    else:
+        try:
+            independents.read(texts)
+        except ValueError as error:
+            problem = str(error)
+    if problem:
+        row.fail(
+            "a row of an independent package cannot be read",
+            expected="name, releases, Pythons and requirements, as docs/facts.md describes the cells",
+            found=problem,
+        )
 
 
 _PACKAGE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")

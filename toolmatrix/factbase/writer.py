@@ -14,6 +14,8 @@ from toolmatrix.factbase.index import (
     FORMAT,
     GZIP,
     HEADER,
+    INDEPENDENTS,
+    INDEPENDENTS_PACKED,
     ROWS,
     component_file,
     facts_file,
@@ -22,6 +24,7 @@ from toolmatrix.factbase.index import (
 from toolmatrix.factbase.model import (
     BUILDS,
     IMAGES_LIST,
+    INDEPENDENT_LIST,
     PRODUCTS,
     REPORTS,
     SUPPORT,
@@ -144,7 +147,9 @@ class _Writer:
                 continue
             releases = [matrix.releases[name, version] for version in scale.versions]
             dates = [release.date for release in releases]
-            since_days, since_masks = _since(scale, dates)
+            # It is asked of packages alone, and they are numbered as PEP 440 says.
+            numbered = scale.versions if scale.scheme == "pep440" else ()
+            since_days, since_masks = since(numbered, dates)
             self.component_facts[name] = records.ComponentFacts(
                 blocks=[],
                 versions=scale.versions,
@@ -179,11 +184,13 @@ class _Writer:
     def requirements_read(self) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
         """The releases of which the requirements were read whole, by component: those in rows of such tables.
 
-        Then those of them that may require another component, by both: it became one after their list was read.
+        Then those of them that may require another component or independent package, by both: it became one after
+        their list was read.
         """
         matrix = self.compiled.matrix
         masks: dict[str, int] = {}
         unbounded: dict[str, dict[str, int]] = {}
+        listed = {row.cells[0][1] for row in matrix.rows.values() if row.lists == INDEPENDENT_LIST}
         for row in matrix.rows.values():
             read = matrix.requirements.get(row.table)
             if read is not None:
@@ -194,7 +201,7 @@ class _Writer:
                 mask &= ~scale.select(read.unread)
                 masks[read.component] = masks.get(read.component, 0) | mask
                 for other in read.others:
-                    if other in matrix.components:
+                    if other in matrix.components or other in listed:
                         by_other = unbounded.setdefault(read.component, {})
                         by_other[other] = by_other.get(other, 0) | mask
         return masks, unbounded
@@ -262,7 +269,8 @@ class _Writer:
         self.components()
         # Behind what answers are made of: these are for `facts` alone.
         for _, row in sorted(matrix.rows.items()):
-            self.row(row)
+            if row.lists != INDEPENDENT_LIST:
+                self.row(row)
         for _, claim in sorted(matrix.claims.items()):
             if claim.when[0][0] in self.compiled.subjects:
                 self.claim(claim)
@@ -284,6 +292,7 @@ class _Writer:
             "reports.json": _dump(self.reports()),
             "support.json": _dump(self.support()),
             "terms.json": _dump(self.terms()),
+            **self.independents(),
             ROWS: b"".join(self.lines[""]),
         }
         header = self.head() | {"sizes": {name: len(data) for name, data in tables.items()}}
@@ -299,6 +308,24 @@ class _Writer:
                 name = f"{component}=={release.lstrip('=')}"
                 by_release.setdefault(name, []).append(records.BuildRecord(row.id, cells))
         return by_release
+
+    def independents(self) -> dict[str, bytes]:
+        """The rows of independent packages, a line each, and the places of the lines by name."""
+        lines, places, end = [], {}, 0
+        for _, row in sorted(self.compiled.matrix.rows.items()):
+            if row.lists == INDEPENDENT_LIST:
+                name, *cells = (text for _, text in row.cells)
+                places[name] = end
+                lines.append(
+                    _dump([name, *cells[:3], row.table, row.source, row.where, row.evidence])
+                )
+                end += len(lines[-1]) + 1
+        blocks = [*_blocks(b"".join(line + b"\n" for line in lines))]
+        ends = [*itertools.accumulate(map(len, blocks), initial=0)]
+        return {
+            INDEPENDENTS: _dump({"blocks": ends, "places": places}),
+            INDEPENDENTS_PACKED: b"".join(blocks),
+        }
 
     def support(self) -> dict[str, list[records.SupportRecord]]:
         """The ends of support, by component: the rows of tables that list them, what was read later first."""
@@ -467,14 +494,12 @@ def _packages(variants: Sequence[Release]) -> dict[str, int]:
     return masks
 
 
-def _since(scale: Scale, dates: Sequence[str]) -> tuple[list[str], list[int]]:
+def since(numbered: Sequence[str], dates: Sequence[str]) -> tuple[list[str], list[int]]:
+    """The days on which series of releases began, and the releases of all that had by each, as masks."""
     # A bug fix goes with its series: it counts as out from the day on which the series began.
-    # It is asked of packages alone, and they are numbered as PEP 440 says.
-    if scale.scheme != "pep440":
-        return [], []
-    series = [versions.key(version)[0][:2] for version in scale.versions]
+    series = [versions.key(version)[0][:2] for version in numbered]
     first: dict[tuple[int, ...], str] = {}
-    for name, day in zip(series, dates, strict=True):
+    for name, day in zip(series, dates, strict=False):
         if day:
             first[name] = min(day, first.get(name, day))
     began = sorted(set(first.values()))

@@ -54,7 +54,7 @@ THREADS = 8
 
 # The modules of this package that each read one kind of source.
 KINDS = (
-    *("compilers", "distributions", "index", "listing"),
+    *("compilers", "distributions", "independent", "index", "listing"),
     *("published", "toolkits", "tree", "wheels"),
 )
 # The kinds that are read at a path of the user.

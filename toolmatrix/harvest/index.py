@@ -117,7 +117,8 @@ class _Reader:
         self, packages: Sequence[Package], chosen: Sequence[Sequence[PublishedRelease]]
     ) -> list[PackageRead]:
         served = [
-            [_served(release, self.context.pythons) for release in several] for several in chosen
+            [wheels_by_target(release, self.context.pythons) for release in several]
+            for several in chosen
         ]
         pending = [
             by_target
@@ -177,7 +178,7 @@ class _Reader:
         return metadata
 
 
-def _served(release: PublishedRelease, pythons: Sequence[str]) -> Served:
+def wheels_by_target(release: PublishedRelease, pythons: Sequence[str]) -> Served:
     """The wheel that installers choose for each machine and Python, the oldest Python first."""
     served = {}
     for machine in MACHINES:

@@ -110,4 +110,6 @@ def _packages(path: str) -> Mapping[str, str]:
             for name, entry in family["packages"].items():
                 fields = {"component": entry} if isinstance(entry, str) else entry or {}
                 components[name] = str(fields.get("component", name))
+        elif family["kind"] == "independent":
+            components |= {name: name for name in family["packages"]}
     return components

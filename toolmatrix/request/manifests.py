@@ -101,6 +101,19 @@ def plain(reference: str) -> str:
     return reference
 
 
+def unread_bounds(index: Index, parts: Sequence[RequestedPart]) -> set[str]:
+    """The independent packages among some parts that others may require at releases that were not read.
+
+    They stay what they would be without their row: packages of which no fact speaks.
+    """
+    names = {part.component for part in parts}
+    listed = {name for name in names if index.is_independent(name)}
+    if not listed:
+        return listed
+    users = [name for name in names if name in index.header["components"]]
+    return listed.intersection(*[{n for user in users for n in index.component(user).unbounded}])
+
+
 class _Reader:
     def __init__(self, names: Names) -> None:
         self.names = names
@@ -141,7 +154,10 @@ class _Reader:
         left = {
             id(part) for name, parts in named.items() for part in self.last(name, parts, required)
         }
-        yield from (part for part in self.parts if part.component in SEVERAL or id(part) in left)
+        apart = unread_bounds(self.names.index, self.parts)
+        for part in self.parts:
+            if part.component in SEVERAL or (id(part) in left and part.component not in apart):
+                yield part
 
     def remove(self, item: Item) -> None:
         """Take away what was installed until then."""
@@ -281,10 +297,19 @@ class _Reader:
         selector = item.specifier.replace(" ", "").removeprefix("*")
         if " | " in item.specifier:
             selector = item.specifier
+        if self.names.index.is_independent(component) and not self.lists(component, selector):
+            return
         if item.kind == CONDA or "===" in selector:
             self.add(component, selector, item, item.text.text, item.version)
             return
         self.build(item, component, package, selector)
+
+    def lists(self, component: str, selector: str) -> bool:
+        """True if the matrix knows releases that a selector admits."""
+        try:
+            return bool(self.names.scale(component).select(selector or "*"))
+        except SelectorError:
+            return False
 
     def build(self, item: Item, component: str, package: str, selector: str) -> None:
         """A package that may name one of several builds, by its name, an extra, a local version or an index."""
