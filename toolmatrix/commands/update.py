@@ -96,12 +96,7 @@ def update(
     `back`. Raises MatrixError, OutputError, ToolMissing, RegistryFailed, SubjectError and UsageError.
     """
     env = caller().env
-    folder = installed.folder(env)
-    if not folder:
-        raise OutputError(
-            "no directory for the matrix",
-            expected="`XDG_DATA_HOME` or `HOME` in the environment",
-        )
+    folder = _folder(env)
     before = _head(open_index((), env), _in_use(env))
     if back:
         with folder_lock(folder, "update"):
@@ -130,6 +125,16 @@ def update(
             own = {"bundle": head, "source": place, "day": this_day(env).isoformat()}
             _install(env, folder, files, own, key)
     return _report(before, now, key, checked=check)
+
+
+def _folder(env: Mapping[str, str]) -> str:
+    folder = installed.folder(env)
+    if not folder:
+        raise OutputError(
+            "no directory for the matrix",
+            expected="`XDG_DATA_HOME` or `HOME` in the environment",
+        )
+    return folder
 
 
 def _source(source: str, record: Mapping[str, Any]) -> str:
