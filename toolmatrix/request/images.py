@@ -22,7 +22,7 @@ _NEAR = 3
 
 
 class NamedImage(Value):
-    """An image that a file names, and what lists say of it; `near` are some that can be pulled, the nearest first."""
+    """An image that a file names, with what lists say of it; `near` are others that can be pulled, nearest first."""
 
     item: Item
     name: str
