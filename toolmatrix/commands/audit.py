@@ -96,7 +96,12 @@ class AuditReport(MatrixReport):
         kinds = [*code_coverage(self.index, _BUILDS_SINCE)]
         total = sum(kind.builds for kind in kinds) or 1
         rows = [
-            (kind.kind, str(len(kind.components)), str(kind.builds), f"{100 * kind.builds / total:.1f} %")
+            (
+                kind.kind,
+                str(len(kind.components)),
+                str(kind.builds),
+                f"{100 * kind.builds / total:.1f} %",
+            )
             for kind in kinds
         ]
         unread = terminal.listing(kinds[-1].components)

@@ -8,6 +8,7 @@ or the newest one), and `numpy <2 if python=3.8-3.9: 1.0 1.2..` likewise (a pack
 
 from __future__ import annotations
 
+from toolmatrix.factbase.compiled import union
 from toolmatrix.factbase.records import (
     MINIMUM,
     PURE,
@@ -19,8 +20,6 @@ from toolmatrix.factbase.records import (
 )
 from toolmatrix.factbase.versions import SelectorError, key
 from toolmatrix.value import NamedTuple
-
-from toolmatrix.factbase.compiled import union
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ def _condition(word: str) -> tuple[str, str]:
 
 def _run(span: str, places: Mapping[str, int]) -> tuple[int, int]:
     first, dots, last = span.partition(_OPEN)
-    ends = first or next(iter(places)), (last or next(reversed(places))) if dots else first
+    ends = first or next(iter(places)), (last or [*places][-1]) if dots else first
     for end in ends:
         if end not in places:
             raise ValueError(f"`{end}` is none of the releases")
