@@ -6,19 +6,26 @@ import pytest
 
 from tests import matrix
 from toolmatrix.factbase import independents
+from toolmatrix.factbase.compiled import union
 from toolmatrix.factbase.index import Index, in_memory
+from toolmatrix.request.fields import Fields
 from toolmatrix.request.read import read
-from toolmatrix.solve.resolve import resolve
+from toolmatrix.solve.resolve import Resolution, resolve
 
 CELLS = ("app", "1.0@2020-01-30 1.1!+3 2.0-1", ">=3.6: ..1.1; >=3.8: 2.0", "")
 
 
 def test_a_row_says_releases_days_and_runs() -> None:
-    row = independents.read([*CELLS[:3], "net <2 if python=3.8,machine=x86_64: 1.0 2.0..; six *: .."])
+    row = independents.read(
+        [*CELLS[:3], "net <2 if python=3.8,machine=x86_64: 1.0 2.0..; six *: .."]
+    )
     assert row.versions == ["1.0", "1.1", "2.0"]
     assert row.dates == ["2020-01-30", "2020-02-02", "2020-02-01"]
     assert row.yanked == [1]
-    assert [(one.selector, one.runs) for one in row.pythons] == [(">=3.6", [(0, 1)]), (">=3.8", [(2, 2)])]
+    assert [(one.selector, one.runs) for one in row.pythons] == [
+        (">=3.6", [(0, 1)]),
+        (">=3.8", [(2, 2)]),
+    ]
     net, six = row.requires
     assert (net.component, net.selector, net.runs) == ("net", "<2", [(0, 0), (2, 2)])
     assert net.conditions == {"python": "3.8", "machine": "x86_64"}
@@ -51,14 +58,18 @@ def test_what_is_independent_of_a_component_at_a_release_does_not_name_it_there(
         for one in row.requires:
             if one.component in heads:
                 bound = index.component(name).about(one.component, -1)
-                masks = independents.union(binding.mask for binding in bound)
+                masks = union(binding.mask for binding in bound)
                 assert not independents.mask_of(one.runs) & ~masks, (name, one)
 
 
 def test_an_answer_about_other_components_does_not_open_the_table() -> None:
-    files = matrix.index().files()
-    opened = []
-    given = in_memory(files)
-    index = Index("", lambda *asked: opened.append(asked[0]) or given(*asked))
-    assert resolve(index, read(index, ["torch"]))
+    given = in_memory(matrix.index().files())
+    opened: list[str] = []
+
+    def read_file(name: str, start: int = 0, length: int | None = None) -> bytes:
+        opened.append(name)
+        return given(name, start, length)
+
+    index = Index("", read_file)
+    assert isinstance(resolve(index, read(index, Fields(wanted=("torch",)))), Resolution)
     assert not [name for name in opened if name.startswith("independents")]

@@ -12,7 +12,7 @@ from toolmatrix.factbase import store
 from toolmatrix.factbase.index import HEADER, Index, IndexDamaged, IndexFolder, in_memory
 from toolmatrix.factbase.records import CitedClaim, ClaimRecord
 from toolmatrix.factbase.versions import Scale, SelectorError
-from toolmatrix.factbase.writer import _since
+from toolmatrix.factbase.writer import since
 from toolmatrix.factbase.writer import write as index_bytes
 from toolmatrix.factbase.writer import write as write_index
 
@@ -36,6 +36,14 @@ releases:
   - {id: q, component: b, source: s, evidence: ran, where: w, versions: {"1": {}}}
 statements:
   - {id: x, source: s, evidence: ran, where: w, when: {a: "1"}, requires: {b: "1"}}
+data:
+  - id: i
+    source: s
+    evidence: ran
+    where: w
+    lists: independent
+    columns: [package, releases, requires-python, requires]
+    rows: [[c, "1 2", "", "b 1: 2"]]
 """
 
 
@@ -51,6 +59,7 @@ def everything(index: Index) -> Any:
         index.products(),
         index.images(),
         {name: index.channel(name) for name in index.channels()},
+        {name: index.independent_row(name) for name in index.independents()},
     ]
     told = {name: (index.support(name), index.breaks(name)) for name in components}
     builds = {id: index.builds(*id.split("==")) for id in records if id.count("==") == 1}
@@ -238,8 +247,8 @@ def test_a_place_lies_in_ranges(ranges: list[int]) -> None:
 def test_days_on_which_series_began() -> None:
     scale = Scale("pep440", ["1.0", "1.0.1", "1.1", "1.2", "2.0"])
     days = ["2020-01-01", "2021-01-01", "", "2020-06-01", "2020-06-01"]
-    assert _since(scale, days) == (["2020-01-01", "2020-06-01"], [0b000110, 0b110110])
-    assert _since(Scale("names", ["a"]), ["2020-01-01"]) == ([], [])
+    assert since(scale.versions, days) == (["2020-01-01", "2020-06-01"], [0b000110, 0b110110])
+    assert since((), ["2020-01-01"]) == ([], [])
 
 
 def test_releases_are_read_at_once_or_when_they_are_compared() -> None:

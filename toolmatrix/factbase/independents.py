@@ -118,7 +118,7 @@ def _condition(word: str) -> tuple[str, str]:
 
 def _run(span: str, places: Mapping[str, int]) -> tuple[int, int]:
     first, dots, last = span.partition(_OPEN)
-    ends = first or next(iter(places)), (last or next(reversed(places))) if dots else first
+    ends = first or next(iter(places)), (last or [*places][-1]) if dots else first
     for end in ends:
         if end not in places:
             raise ValueError(f"`{end}` is none of the releases")

@@ -49,8 +49,12 @@ if TYPE_CHECKING:
     from toolmatrix.factbase.independents import IndependentRow, Source
     from toolmatrix.factbase.records import ComponentHead, FactRecord, Header
 
+    _Heads = dict[str, ComponentHead]
     ReadFile: TypeAlias = Callable[[str, int, "int | None"], bytes]
     """The bytes of a file by its name, from a place on, and so many of them; raises OSError or KeyError."""
+
+else:
+    _Heads = dict
 
 FORMAT = "toolmatrix-index/13"
 HEADER, ROWS = "header.json", "rows.jsonl"
@@ -525,13 +529,11 @@ def _fact(values: Sequence[Any]) -> FactRecord:
     return KINDS[kind]._make(fields)
 
 
-class _Components(dict):
+class _Components(_Heads):
     """The heads of components by their names; one that `find` knows is among them once it is asked for."""
 
     def __init__(
-        self,
-        heads: Mapping[str, ComponentHead],
-        find: Callable[[str], ComponentHead | None],
+        self, heads: Mapping[str, ComponentHead], find: Callable[[str], ComponentHead | None]
     ) -> None:
         super().__init__(heads)
         self._find = find
@@ -544,7 +546,7 @@ class _Components(dict):
             return self[name]
         raise KeyError(name)
 
-    def get(self, name: str, default: object = None) -> object:  # type: ignore[override]
+    def get(self, name: str, default: Any = None) -> Any:
         """The head of a component, or the default."""
         return super().get(name, default) if name in self else default
 

@@ -169,6 +169,8 @@ def commands(index: Index, resolution: Resolution, target: str, tool: str = "pip
 
 def on_index(index: Index, name: str) -> bool:
     """Check whether releases of a component were read from the package of its name on the package index."""
+    if index.is_independent(name):
+        return True
     sources = {index.release(number).source for number in index.component(name).releases}
     # The address of such a source begins like this: `package NAME, final releases 1.0 to 2.0`.
     return any(index.source(source).at.startswith(f"package {name},") for source in sources)
