@@ -49,6 +49,7 @@ def everything(index: Index) -> Any:
     tables = [
         index.sources(),
         index.products(),
+        index.terms(),
         {name: index.channel(name) for name in index.channels()},
     ]
     told = {name: (index.support(name), index.breaks(name)) for name in components}
