@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.term/1"
-# Columns about the name itself, and the one that the first line shows.
+# Columns about the name itself, and the column that the first line shows.
 _NAMING, _SAYS = ("name", "kind", "also", "of", "after"), "says"
 _ADDS = "adds"
 """The column of what a generation has that those before it lack."""
@@ -75,7 +75,7 @@ class TermDocument(TypedDict):
     toolkits: list[FirstToolkit]
 
 
-def meant(index: Index, text: str) -> Term | None:
+def find(index: Index, text: str) -> Term | None:
     """The term of a name, or of the device that the name of a product or an arch stands for."""
     named = terms.find(index, text)
     if named or "device" not in index.header["components"]:
@@ -101,11 +101,13 @@ def report(index: Index, term: Term, matrix: Matrix, *, everything: bool) -> Rep
 
 
 def _document(index: Index, term: Term, matrix: Matrix) -> TermDocument:
-    known = {one.name: one for one in index.terms()}
-    parts = [one for one in known.values() if one.of == term.name]
+    known = {entry.name: entry for entry in index.terms()}
+    parts = [entry for entry in known.values() if entry.of == term.name]
     whole = [known[term.of]] if term.of in known else []
-    facts = [fact for one in (term, *parts, *whole) for fact in _facts(index, one)]
-    devices = [one.name for one in (term, *parts) if one.name in index.scale("device").versions]
+    facts = [fact for entry in (term, *parts, *whole) for fact in _facts(index, entry)]
+    devices = [
+        entry.name for entry in (term, *parts) if entry.name in index.scale("device").versions
+    ]
     return {
         "schema": SCHEMA,
         "matrix": answer.head(index),
@@ -119,7 +121,7 @@ def _document(index: Index, term: Term, matrix: Matrix) -> TermDocument:
         "facts": [fact for fact in facts if fact["column"] != _ADDS],
         "adds": [fact for fact in facts if fact["column"] == _ADDS],
         "products": {
-            device: [one.name for one in index.products() if one.device == device]
+            device: [entry.name for entry in index.products() if entry.device == device]
             for device in devices
         },
         "toolkits": [first for device in devices for first in _toolkits(index, device, matrix)],
@@ -233,14 +235,14 @@ def _adds(document: TermDocument, notes: claims.Notes, width: int) -> list[str]:
 
 
 def _devices(document: TermDocument, width: int, *, everything: bool) -> list[str]:
-    first = {one["device"]: one for one in document["toolkits"]}
+    first = {entry["device"]: entry for entry in document["toolkits"]}
     lines = []
     for device, products in document["products"].items():
         visible = products if everything else products[:_PRODUCTS]
         rest = [f"{len(products) - len(visible)} more"] if len(products) > len(visible) else []
         text = terminal.listing([*visible, *rest]) if products else "no product is known"
-        if one := first.get(device):
-            text += f"; code from {one['component']} {one['release']} on ({one['evidence']})"
+        if entry := first.get(device):
+            text += f"; code from {entry['component']} {entry['release']} on ({entry['evidence']})"
         mark = f"{device}  "
         indent = " " * len(mark)
         lines += terminal.wrap(text, width or len(text) + 20, indent=indent, first=mark)

@@ -8,7 +8,7 @@ from toolmatrix.api import Report
 from toolmatrix.api.requests import with_online_packages
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.options import ALL, ONLINE
-from toolmatrix.commands._terms import meant, report
+from toolmatrix.commands._terms import report
 from toolmatrix.documents import Annotated, Count, Evidence, MatrixHead, NotRequired, TypedDict
 from toolmatrix.errors import NothingMatched
 from toolmatrix.factbase import evidence as words
@@ -56,7 +56,7 @@ def show(
     index = opened.index
     names = Names(index)
     if not names.called(names.split(subject)[0].partition("[")[0]) and (
-        term := meant(index, subject)
+        term := find(index, subject)
     ):
         return report(index, term, opened, everything=everything)
     # The second of two is the build that the same text names: `torch==2.7.1+cu128`.

@@ -312,7 +312,7 @@ class DataLayout(Value):
     columns: tuple[Text, ...]
     rows: tuple[tuple[Any, ...], ...]
     note: Text = ""
-    lists: Annotated[str, tuple(DATA_LISTS)] = ""
+    lists: Annotated[str, DATA_LISTS] = ""
     """What each row is about. code: that of one component, with `component`, `kind`, `against`. images: whether some
     images can be pulled, with `image` (a pattern), `pulls` (yes or no), `day`, `recipe`, `note`. terms: a name, in its
     first column `name`, which `show` and `search` know. independent: a package of Python alone, with `package`,

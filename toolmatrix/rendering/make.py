@@ -169,7 +169,7 @@ def _check_used(rules: Rules, images: Sequence[ImagePlan]) -> None:
         if not any(name in image.options for image in images):
             parts = (option.when for option in rules.recipe.options if option.name == name)
             conditions = [" and ".join(" ".join(pair) for pair in when) for when in parts]
-            found = dict.fromkeys(
+            releases = dict.fromkeys(
                 f"{built} {image.locked.components[built].version}"
                 for image in images
                 for built in rules.recipe.built(image.locked.components)
@@ -177,7 +177,7 @@ def _check_used(rules: Rules, images: Sequence[ImagePlan]) -> None:
             raise RenderError(
                 f"the recipe `{rules.recipe.name}` does not have the option `{name}` for this answer",
                 expected=listing(conditions, "or"),
-                found=", ".join(found) or f"`--option {name}`",
+                found=", ".join(releases) or f"`--option {name}`",
             )
 
 
@@ -233,7 +233,6 @@ def _image(
     probes = tuple(answered.probes(provisions))
     compiler = picker.first(rules.compilers)
     closure = answered.closure(provisions)
-    downloads = chain.from_iterable(provision.downloads for provision in provisions)
     used = tuple(pinning.used_packages(locked, recipe, provisions))
     plan = ImagePlan(
         name=name,
@@ -248,7 +247,7 @@ def _image(
         compiler=compiler,
         areas=_merged(provision.areas for provision in provisions),
         repositories=_merged(provision.repositories for provision in provisions),
-        downloads=tuple(map(answered.pinned, downloads)),
+        downloads=answered.downloads(provisions),
         run=_merged(provision.run for provision in provisions),
         links=_links(provisions, compiler),
         pip=answered.pip(provisions),
@@ -397,6 +396,11 @@ class _Target:
         component = self.locked.components.get(download.of)
         checksum = download.sha256.get(component.version if component else "", "")
         return download.replace(checksum=checksum)
+
+    def downloads(self, provisions: Iterable[Provision]) -> tuple[Download, ...]:
+        """The downloads of provisions."""
+        parts = chain.from_iterable(provision.downloads for provision in provisions)
+        return tuple(map(self.pinned, parts))
 
     def bases(
         self, provisions: Sequence[Provision], steps: Sequence[BuildStep]
