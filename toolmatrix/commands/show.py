@@ -8,7 +8,7 @@ from toolmatrix.api import Report
 from toolmatrix.api.requests import with_online_packages
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.options import ALL, ONLINE
-from toolmatrix.commands._terms import report
+from toolmatrix.commands._terms import find, report
 from toolmatrix.documents import Annotated, Count, Evidence, MatrixHead, NotRequired, TypedDict
 from toolmatrix.errors import NothingMatched
 from toolmatrix.factbase import evidence as words
