@@ -125,11 +125,12 @@ class ImageGone(ManifestFinding):
     def help(self) -> str:
         """The nearest image, and what builds the one that is gone."""
         near = self.near[0] if self.near else ""
-        ways = [f"begin with {near}" + (", of another major release" if self.moves else "")]
-        ways = ways if near else []
-        if self.recipe:
-            ways.insert(0 if self.moves else 1, f"build it from its recipe ({self.recipe})")
-        return ", or ".join(ways) or "name a tag that its repository has"
+        begin = f"begin with {near}" + (", of another major release" if self.moves else "")
+        build = f"build it from its recipe ({self.recipe})" if self.recipe else ""
+        advice = [begin if near else "", build]
+        if self.moves:
+            advice.reverse()
+        return ", or ".join(filter(None, advice)) or "name a tag that its repository has"
 
 
 class MirrorsGone(ManifestFinding):

@@ -59,7 +59,7 @@ def availability(records: Iterable[ImageRecord], image: str) -> Availability:
     )
 
 
-def listed(records: Iterable[ImageRecord], repository: str) -> Iterator[str]:
+def references(records: Iterable[ImageRecord], repository: str) -> Iterator[str]:
     """The images of a repository that lists say are there, with nothing to note, in the order of the lists."""
     for record in records:
         if record.pulls == "yes" and not record.note and "*" not in record.image:

@@ -14,7 +14,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from typing import Any
 
     from toolmatrix.factbase.pieces import Recorder
@@ -337,13 +337,7 @@ def _published_claims(recorder: Recorder, of: str, builds: list[Release]) -> Ite
         for accelerator in channel.lines.values()
     }
     published = sorted(_releases_by_build(builds).items())
-    own: dict[str, set[str]] = {release: set() for release in known}
-    for (component, selector, _), releases in published:
-        for release in releases if component == "accelerator" else ():
-            own[release].update(selector.split())
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for release, accelerators in own.items():
-        alike.setdefault(tuple(sorted(unseen.keys() - accelerators)), []).append(release)
+    alike = _without_builds(published, known, unseen)
     for index, (lacking, releases) in enumerate(sorted(alike.items())):
         condition = (("accelerator", " ".join(sorted(read.difference(lacking)))),)
         mark = f"needs.{index}" if index else "needs"
@@ -365,6 +359,22 @@ def _published_claims(recorder: Recorder, of: str, builds: list[Release]) -> Ite
         )
     if unread:
         yield claim("unread", unread, component="accelerator", selector="none", evidence="unknown")
+
+
+def _without_builds(
+    published: list[tuple[tuple[str, str, str], list[str]]],
+    known: list[str],
+    unseen: Collection[str],
+) -> dict[tuple[str, ...], list[str]]:
+    # Releases by those of some accelerators that they have no builds for.
+    own: dict[str, set[str]] = {release: set() for release in known}
+    for (component, selector, _), releases in published:
+        for release in releases if component == "accelerator" else ():
+            own[release].update(selector.split())
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for release, accelerators in own.items():
+        alike.setdefault(tuple(sorted({*unseen} - accelerators)), []).append(release)
+    return alike
 
 
 def _releases_by_build(builds: list[Release]) -> dict[tuple[str, str, str], list[str]]:

@@ -19,6 +19,7 @@ from toolmatrix.codes.manifests import (
     Replaced,
 )
 from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.pulling import BASE
 from toolmatrix.factbase.records import ClaimRecord
 from toolmatrix.judging.manifests import judge, judge_pairs
 from toolmatrix.manifests import names as called
@@ -45,7 +46,7 @@ from toolmatrix.request.judgement import (
     ManifestRefusal,
     RequestedPart,
 )
-from toolmatrix.request.manifests import BASE, match_address, plain
+from toolmatrix.request.manifests import match_address, plain
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.repair import repairs
 from toolmatrix.solve.request import Ask
@@ -547,8 +548,9 @@ def _arch(part: RequestedPart, release: str) -> Replacement | None:
 def _by_images(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
     """The nearest known images that differ in what was refused alone; of one that is gone the nearest that is there."""
     finding = refusal.finding
-    for image in finding.near if isinstance(finding, ImageGone) and not finding.moves else ():
-        yield (*_renamed(refusal.parts[0].item.text, finding.image, image),)
+    if isinstance(finding, ImageGone) and not finding.moves:
+        for image in finding.near:
+            yield (*_renamed(refusal.parts[0].item.text, finding.image, image),)
     for part in refusal.parts:
         name = plain(part.item.name)
         match = called.image(name) if part.carried else None
@@ -587,10 +589,10 @@ def _renamed(text: Traced, name: str, image: str) -> Iterator[Replacement]:
         yield Replacement(text.source, *whole.span, image)
     elif own and other and own.re is other.re:
         moved = [key for key in own.re.groupindex if own[key] != other[key]]
-        traced = {key: text[slice(*(start + at for at in own.span(key)))] for key in moved}
-        if all(part.span for part in traced.values()) and _differ_in(own, other, moved):
-            for key, part in traced.items():
-                yield Replacement(part.source, *part.span, other[key])
+        spans = {key: text[start + own.start(key) : start + own.end(key)].span for key in moved}
+        for key, span in spans.items() if _differ_in(own, other, moved) else ():
+            if span and None not in spans.values():
+                yield Replacement(text.source, *span, other[key])
 
 
 def _differ_in(own: re.Match[str], other: re.Match[str], moved: Sequence[str]) -> bool:

@@ -15,18 +15,14 @@ from typing import Any
 from toolmatrix.codes.manifests import (
     BuiltBySource,
     ForProcessorAlone,
-    ImageGone,
     ManifestFinding,
-    MirrorsGone,
-    NoLocalVersion,
-    NoSuchRelease,
     RefusedTogether,
 )
 from toolmatrix.factbase import evidence as words
-from toolmatrix.factbase import pulling
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import ClaimRecord
 from toolmatrix.finding import Incompatibility
+from toolmatrix.judging import missing
 from toolmatrix.judging.effects import after_installs
 from toolmatrix.judging.installs import FOLLOWED, Installation
 from toolmatrix.judging.toolkits import loads_toolkit, needs_toolkit, without_loaded_toolkit
@@ -59,7 +55,7 @@ from toolmatrix.request.read import context, option
 from toolmatrix.solve.grounds import Core
 from toolmatrix.solve.pairs import RequestFacts
 from toolmatrix.solve.parts import SEVERAL
-from toolmatrix.solve.request import Ask, Request
+from toolmatrix.solve.request import Request
 from toolmatrix.solve.resolve import Resolution, Unsatisfiable, attempt, resolve
 from toolmatrix.value import NamedTuple
 
@@ -168,8 +164,7 @@ class _Environment:
         refusals = {
             refusal.finding.asked: refusal
             for refusal in (
-                *self.missing_releases(),
-                *self.missing_images(),
+                *self.not_there(),
                 *self.contradictions(),
                 *self.without_accelerator(),
             )
@@ -195,36 +190,14 @@ class _Environment:
             if not any(fewer < {*named} for fewer in hard):
                 yield refusal
 
-    def missing_releases(self) -> Iterator[ManifestRefusal]:
-        """Releases that the index does not have."""
-        for missing in self.missing:
-            fields = self.finding_fields((missing.part,))
-            fields |= {"severity": "error", "release": missing.release}
-            finding: ManifestFinding = NoLocalVersion(**fields, options=missing.options)
-            if missing.near:
-                fields |= {"package": missing.package, "near": missing.near, "read": missing.read}
-                finding = NoSuchRelease(**fields)
-            request = self.request((), self.targets[0], _WHEEL, "none")
-            yield ManifestRefusal(finding=finding, parts=(missing.part,), request=request)
-
-    def missing_images(self) -> Iterator[ManifestRefusal]:
-        """Images that cannot be pulled, and those in which packages of their distribution cannot be installed."""
-        for named in self.images:
-            item, found = named.item, named.availability
-            ask = Ask(component=pulling.BASE, selector=named.name, text=item.name)
-            part = RequestedPart(
-                component=pulling.BASE, asks=(ask,), text=item.name, item=item, version=item.text
-            )
-            fields = self.finding_fields((part,)) | {"image": named.name, "facts": found.facts}
-            request = self.request((), self.targets[0], _WHEEL, "none")
-            if found.pulls == "no":
-                fields |= {"severity": "error", "since": found.since, "recipe": named.recipe}
-                finding: ManifestFinding = ImageGone(**fields, near=named.near, moves=named.moves)
-                yield ManifestRefusal(finding=finding, parts=(part,), request=request)
-            for record in found.notes if named.installs else ():
-                fields |= {"severity": "warning", "facts": (record.fact,)}
-                finding = MirrorsGone(**fields, why=record.note)
-                yield ManifestRefusal(finding=finding, parts=(part,), request=request)
+    def not_there(self) -> Iterator[ManifestRefusal]:
+        """Releases that the index does not have, and images that cannot be pulled or used as they are."""
+        request = self.request((), self.targets[0], _WHEEL, "none")
+        for finding, part in (
+            *missing.releases(self.missing, self.name),
+            *missing.images(self.images, self.name),
+        ):
+            yield ManifestRefusal(finding=finding, parts=(part,), request=request)
 
     def contradictions(self) -> Iterator[ManifestRefusal]:
         """Lines about one component that hold together and leave no release of it; the last stays for the rest."""

@@ -426,10 +426,10 @@ class _Target:
     def there(self, image: str) -> str:
         """An image, or what stands in for it; raises _Excluded for one that cannot be pulled."""
         stand_in = self.rules.choices.stand_ins.get(image, "")
-        found = pulling.availability(self.rules.index.images(), image)
-        if not stand_in and found.pulls == "no":
+        known = pulling.availability(self.rules.index.images(), image)
+        if not stand_in and known.pulls == "no":
             raise _Excluded(
-                f"{image} is not among its tags as of {found.since} ({found.facts[0]}), "
+                f"{image} is not among its tags as of {known.since} ({known.facts[0]}), "
                 f"and cannot be pulled: `--base {image}=COPY` names a copy"
             )
         return stand_in or image

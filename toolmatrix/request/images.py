@@ -54,11 +54,11 @@ def named_image(index: Index, item: Item, name: str) -> NamedImage | None:
     if "@" in item.name:
         return None
     records = index.images()
-    found = pulling.availability(records, name)
-    if not found.pulls:
+    known = pulling.availability(records, name)
+    if not known.pulls:
         return None
-    near = nearest(index, name) if found.pulls == "no" else ()
-    return NamedImage(item=item, name=name, availability=found, near=near)
+    near = nearest(index, name) if known.pulls == "no" else ()
+    return NamedImage(item=item, name=name, availability=known, near=near)
 
 
 def nearest(index: Index, name: str) -> tuple[str, ...]:
@@ -68,14 +68,15 @@ def nearest(index: Index, name: str) -> tuple[str, ...]:
         return ()
     records = index.images()
     repository = name.partition(":")[0] + ":"
-    found = {
-        other: pulling.availability(records, other) for other in pulling.listed(records, repository)
+    known = {
+        other: pulling.availability(records, other)
+        for other in pulling.references(records, repository)
     }
-    fit = (other for other, each in found.items() if each.pulls == "yes" and not each.notes)
-    known = ((other, called.image(other)) for other in fit)
+    fit = (other for other, each in known.items() if each.pulls == "yes" and not each.notes)
+    matches = ((other, called.image(other)) for other in fit)
     distances = {
         other: _distance(own, match)
-        for other, match in known
+        for other, match in matches
         if match and _kind(match) == _kind(own)
     }
     return tuple(sorted(distances, key=distances.__getitem__)[:_NEAR])

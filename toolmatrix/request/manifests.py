@@ -240,14 +240,14 @@ class _Reader:
         """A base image: by what facts say of its name, else by its tag."""
         name = plain(item.name)
         match = called.image(name)
-        listed = named_image(self.names.index, item, name)
-        self.images += [listed] if listed else []
+        image = named_image(self.names.index, item, name)
+        self.images += [image] if image else []
         carried = {key: value for key, value in match.groupdict().items() if value} if match else {}
         start = item.name.find(name)
         spans = {key: item.text[start:].group(match, key) for key in carried} if match else {}
         if BASE in self.components and name in self.names.scale(BASE).versions:
             carried = dict(self.carried(name))
-        elif not match and not (listed and listed.availability.pulls == "no"):
+        elif not match and not (image and image.availability.pulls == "no"):
             self.unknown.append(
                 NotRead(text=item.text, why="the contents of this image are unknown")
             )
