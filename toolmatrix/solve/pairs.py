@@ -128,8 +128,8 @@ class _Grid:
         self.ever = 0
         for fact in (*self.hard, *self.soft, *self.built):
             # Of a fact about a column it is enough that it admits any row: bit 0 is no release.
-            said = (fact.mask if fact.allowed > 1 else 0) if fact.turned else fact.allowed
-            self.ever |= 0 if fact.excludes else said
+            admitting = (fact.mask if fact.allowed > 1 else 0) if fact.turned else fact.allowed
+            self.ever |= 0 if fact.excludes else admitting
 
     def gather(self, subject: str, other: str, *, turned: bool) -> None:
         """The hard facts about the pair, and the rows that name both."""
