@@ -203,7 +203,10 @@ _DEBIAN_PIP = {**debian(), **numpy(WANTED, _OTHER_SITE)}
 
 WRONG: dict[str, Image] = {
     "archive of pex": Image(
-        files={**GOOD, "usr/local/bin/app.pex": b"#!/usr/local/bin/python3\nPK\x03\x04" + b"x" * 99},
+        files={
+            **GOOD,
+            "usr/local/bin/app.pex": b"#!/usr/local/bin/python3\nPK\x03\x04" + b"x" * 99,
+        },
         config=_env(Cmd=["app.pex"]),
         unknown=True,
     ),
