@@ -27,7 +27,7 @@ OCI = "application/vnd.oci.image"
 INDEX = f"{OCI}.index.v1+json"
 MANIFEST = f"{OCI}.manifest.v1+json"
 
-_PROGRAMS = re.compile(r"(bin|shims|ccache)/")
+_PROGRAMS = re.compile(r"(bin|shims|ccache)/|/ld-(linux|musl)")
 
 
 def link(target: str) -> tarfile.TarInfo:
@@ -61,7 +61,7 @@ def special(kind: bytes) -> tarfile.TarInfo:
 
 
 def tar(files: Mapping[str, bytes | tarfile.TarInfo]) -> bytes:
-    """A tar archive of files by name; those in a directory for programs can be run."""
+    """A tar archive of files by name; loaders and those in a directory for programs can be run."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as made:
         for name, what in files.items():

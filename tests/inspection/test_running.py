@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,7 +31,6 @@ from toolmatrix.inspection.running import ProgramProbe
 if TYPE_CHECKING:
     import tarfile
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from tests.engine.docker import Engine
     from toolmatrix.images.engines import EngineImage
@@ -268,6 +268,92 @@ class TestBounds:
     def test_no_right_is_left(self, line: str) -> None:
         found = answers(probe("rights", holds=line, values=("yes", "no")))
         assert [one.version for one in found.features["rights"]] == ["yes"]
+
+
+SITE = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+_LEFT_OUT = ("test", "idlelib", "tkinter", "ensurepip", "lib2to3", "__pycache__", "site-packages")
+
+
+def interpreter() -> Files:
+    """The Python of this machine with what it loads, below /py."""
+    base = Path(os.path.realpath(f"{sys.base_prefix}/bin/python3"))
+    library = base.parent.parent / "lib" / base.name
+    if not (library / "os.py").exists():
+        docker.unable(f"{base} has no library beside it")
+    files: Files = {
+        f"py/lib/{base.name}/{path.relative_to(library)}": path.read_bytes()
+        for path in library.rglob("*")
+        if path.is_file() and not {*path.relative_to(library).parts} & {*_LEFT_OUT}
+    }
+    files |= {"py/bin/python3": images.link(base.name), f"py/bin/{base.name}": base.read_bytes()}
+    listed = subprocess.run(["ldd", base], check=True, capture_output=True, text=True).stdout
+    for word in listed.split():
+        if word.startswith("/"):
+            files[word.strip("/")] = Path(word).read_bytes()
+    return files
+
+
+def thing(folder: str, version: str, *, record: bool = True) -> Files:
+    """A package, with a record or without."""
+    info = f"{folder}/thing-{version}.dist-info"
+    files: Files = {f"{folder}/thing/__init__.py": f"__version__ = '{version}'\n".encode()}
+    if record:
+        files[f"{info}/METADATA"] = f"Name: thing\nVersion: {version}\n".encode()
+        files[f"{info}/RECORD"] = b"thing/__init__.py,,\n"
+    return files
+
+
+# Files beside the package in its newer version, settings, the exit code and lines that are said about `thing==2.0`.
+STARTED: dict[str, tuple[Files, dict[str, Any], int, list[str]]] = {
+    "plain": ({}, {}, 0, ["pass"]),
+    "another first": (thing("vendor", "1.0"), {"Env": ["PYTHONPATH=/vendor"]}, 1, ["FAIL TM401"]),
+    "a copy in the working directory": (
+        *(thing("app", "1.0", record=False), {"WorkingDir": "/app"}),
+        *(1, ["FAIL TM401"]),
+    ),
+    # Reading says that it is unknown, and running says what it is.
+    "code at the start": (
+        {
+            **thing("vendor", "1.0"),
+            f"py/{SITE}/sitecustomize.py": b"import sys\nsys.path[:0] = [sys.path.pop() and '/vendor']\n",
+        },
+        *({}, 1, ["FAIL TM401"]),
+    ),
+    "code that hides it": (
+        {f"py/{SITE}/sitecustomize.py": b"import sys\nsys.path.pop()\n"},
+        *({}, 1, ["FAIL TM409", "unknown TM480"]),
+    ),
+    "isolated": (
+        thing("vendor", "1.0"),
+        {"Env": ["PYTHONPATH=/vendor"], "Cmd": ["python3", "-I", "-m", "app"]},
+        # Bare `python3` would import the other.
+        *(0, ["pass", "warn TM423"]),
+    ),
+}
+
+
+@pytest.mark.usefixtures("reached")
+@pytest.mark.parametrize("name", STARTED)
+def test_the_python_of_an_image_imports_what_is_expected(
+    name: str, engine: Engine, tmp_path: Path, cache: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files, config, code, said = STARTED[name]
+    image = f"toolmatrix-test/python:{name.replace(' ', '-')}"
+    env = ["PATH=/py/bin", *config.get("Env", ())]
+    made = images.image(interpreter(), thing(f"py/{SITE}", "2.0"), files, **{**config, "Env": env})
+    engine.load(images.tar(images.saved(made, image)))
+    try:
+        words = ["validate", f"docker:{image}", "--expect", "thing==2.0"]
+        environment = {"HOME": str(tmp_path), "XDG_CACHE_HOME": cache}
+        ended = main(words, environment, sys.stdin, sys.stdout, sys.stderr)
+        printed = capsys.readouterr().out
+    finally:
+        engine.done("rmi", image)
+    lines = [line.split() for line in printed.splitlines() if line.split()[1:2] == ["thing"]]
+    found = sorted(
+        " ".join([line[0], *(word for word in line if word.startswith("TM4"))]) for line in lines
+    )
+    assert (ended, found) == (code, said), printed
 
 
 @pytest.mark.usefixtures("reached", "zoo")

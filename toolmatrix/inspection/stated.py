@@ -83,7 +83,9 @@ def _read_archive(size: int, stream: Readable) -> ModuleArchive:
             for info in archive.infolist()[:_MOST_FILES]:
                 module, _, file = info.filename.partition("/")
                 if not file and module.endswith((".py", ".pyc")):
-                    names.setdefault(module.partition(".")[0], "")
+                    source = module.endswith(".py") and len(names) < _MOST_PACKAGES
+                    version = _version_in(archive, info) if source else ""
+                    names.setdefault(module.partition(".")[0], version)
                 elif file in (*VERSION_FILES, "__init__.pyc"):
                     unread = not names.get(module) and len(names) < _MOST_PACKAGES
                     names[module] = _version_in(archive, info) if unread else names.get(module, "")
