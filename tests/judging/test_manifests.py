@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FILES = Path(__file__).parents[1] / "manifests"
 PUBLIC: list[dict[str, Any]] = load_yaml(str(FILES / "public.yaml"))
 THREADS: list[dict[str, Any]] = load_yaml(str(FILES / "threads.yaml"))
+DEVICES: list[dict[str, Any]] = load_yaml(str(FILES / "devices.yaml"))
 
 
 @pytest.fixture(scope="module")
@@ -537,3 +538,17 @@ def test_a_file_on_a_machine(
     assert JudgedFile(path=path, judged=judgement).outcome == outcome
     if edit:
         assert edited(index, path, text, **machine) == edit
+
+
+@pytest.mark.parametrize("row", DEVICES, ids=[row["thread"] for row in DEVICES])
+def test_a_dockerfile_of_a_thread_on_another_gpu(index: Index, row: dict[str, Any]) -> None:
+    machine = {option: (value,) for option, value in row["machine"].items()}
+    found = judged(index, "Dockerfile", row["text"], **machine)
+    assert JudgedFile(path="Dockerfile", judged=found).outcome == row["says"]
+    edit = edits.smallest(index, found)
+    lines = edit.patch.splitlines() if edit else []
+    added = [line[1:] for line in lines if line[:1] == "+" and line[:3] != "+++"]
+    assert added == row["patch"]
+    mended = [text for _, _, text in edit.files] if edit else []
+    for text in (*mended, *filter(None, [row.get("fixed")])):
+        assert refused(judged(index, "Dockerfile", text, **machine)) == []

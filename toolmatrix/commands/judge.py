@@ -14,7 +14,6 @@ from toolmatrix.command import PRINTED, command
 from toolmatrix.documents import Annotated, Count, FilePlace, MatrixHead, NonEmpty, Pair, TypedDict
 from toolmatrix.errors import ErrorEntry, ManifestError, NothingMatched
 from toolmatrix.factbase.index import Index
-from toolmatrix.inspection import subjects
 from toolmatrix.judging import edits
 from toolmatrix.judging import manifests as judging
 from toolmatrix.manifests import files, read, requirements
@@ -111,7 +110,7 @@ def judge(
 def _files(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
     """The path of each file, and the folder that it was named by; empty where it was named by itself."""
     for path in paths:
-        if not os.path.isdir(path) or subjects.is_named(path, subjects.SCHEMES):
+        if not os.path.isdir(path) or _is_subject(path):
             yield path, ""
             continue
         below = [*read.below(path)]
@@ -124,10 +123,22 @@ def _files(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield from ((file, path) for file in below)
 
 
+def _is_subject(path: str) -> bool:
+    """True for a subject of `validate`: its readers are loaded for what begins with a word as schemes are."""
+    scheme = path.partition(":")[0]
+    if not (scheme.isalpha() and scheme.islower()):
+        return False
+    from toolmatrix.inspection import subjects
+
+    return subjects.is_named(path, subjects.SCHEMES)
+
+
 def _read_file(path: str, folder: str) -> tuple[str, ProjectManifest | ManifestError]:
     """A file with its name; of a folder, the error of one that cannot be read."""
     try:
-        if subjects.is_named(path, subjects.SCHEMES):
+        if _is_subject(path):
+            from toolmatrix.inspection import subjects
+
             return path, manifest_of(subjects.observe(path, directory=caller().path("")))
         if path == "-":
             text = files.decode(caller().piped("a file", files.LARGEST + 1), read.STDIN)

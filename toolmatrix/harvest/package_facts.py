@@ -167,6 +167,13 @@ class _Tables:
         self.read = read
         self.context = context
         self.has_builds = any(entry.package.line for entry in read)
+        self.holds_libraries = any(
+            tag.machine and not tag.minor
+            for entry in read
+            for record in entry.releases
+            for wheel in record.release.files
+            for tag in wheel.serves
+        )
         self.built = {
             record.release.version
             for entry in read
@@ -267,11 +274,12 @@ class _Tables:
         return {key: value for key, value in row.items() if value}
 
     def installed(self, record: ReleaseRead) -> dict[str, Any]:
-        """The Pythons and the glibc of the wheels of each machine; nothing if one serves any machine."""
+        """The Pythons and the glibc of the wheels of each machine; any if one serves any machine."""
         row: dict[str, Any] = {}
-        # A wheel for any machine is a fallback, so that the others limit nothing.
+        # A wheel for any machine is a fallback, so that the others limit nothing: of libraries alone, bound to that of
+        # C, it is a fact.
         if record.release.portable:
-            return row
+            return {"glibc-any": "*"} if self.holds_libraries else row
         for machine in MACHINES:
             mark = "" if machine == MACHINES[0] else f"-{machine}"
             row[f"python{mark}"] = self.pythons(record, machine)
@@ -472,6 +480,12 @@ _COLUMNS: dict[str, dict[str, Any]] = {
             "says": "manylinux tag wants glibc {value}",
         }
         for mark, machine in (("", MACHINES[0]), (f"-{MACHINES[1]}", MACHINES[1]))
+    },
+    "glibc-any": {
+        "component": "glibc",
+        "topic": "glibc",
+        "as": "limits",
+        "says": "a wheel for any machine takes any glibc",
     },
 }
 _NAMED = {

@@ -21,7 +21,7 @@ from toolmatrix.codes.manifests import (
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.pulling import BASE
 from toolmatrix.factbase.records import ClaimRecord
-from toolmatrix.judging.manifests import judge, judge_pairs
+from toolmatrix.judging.manifests import judge, judge_pairs, refused
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests import read
 from toolmatrix.manifests.installed import written
@@ -39,6 +39,7 @@ from toolmatrix.manifests.model import (
 from toolmatrix.request import manifests as reading
 from toolmatrix.request.judgement import (
     ARCH,
+    DEVICE,
     FINE,
     RUNTIME,
     Edit,
@@ -50,7 +51,7 @@ from toolmatrix.request.manifests import match_address, plain
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.repair import repairs
 from toolmatrix.solve.request import Ask
-from toolmatrix.solve.resolve import Resolution, attempt, resolve
+from toolmatrix.solve.resolve import Resolution, attempt
 from toolmatrix.value import NamedTuple
 
 # So many refusals are mended one after the other, and so many files judged on the way.
@@ -272,6 +273,18 @@ def candidates(
                 if changes and changes not in yielded:
                     yielded.add(changes)
                     yield changes
+    tools = (
+        part
+        for environment in judgement.environments
+        if refusal in environment.refusals
+        for part in environment.parts
+        if part.carried
+    )
+    images = refusal.replace(parts=tuple(tools))
+    # The toolkit of the image may be too old for the arch.
+    for added in _by_archs(index, refusal):
+        yield added
+        yield from ((*added, *changes) for changes in _by_images(index, images))
 
 
 def _in_commands(
@@ -311,9 +324,9 @@ def _by_pins(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replaceme
 
 
 def _by_repairs(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
-    refused = resolve(index, refusal.request)
+    alone = refused(index, refusal.request)
     # What is refused with all the rest may go by itself.
-    for repair in () if isinstance(refused, Resolution) else repairs(index, refused, _REPAIRS):
+    for repair in () if alone is None else repairs(index, alone, _REPAIRS):
         replacements = []
         for old, new in repair.changes:
             part = _part(refusal, old)
@@ -545,6 +558,25 @@ def _arch(part: RequestedPart, release: str) -> Replacement | None:
     return None if value in archs else _at(part, value)
 
 
+def _by_archs(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
+    """The arch of a device behind those that a variable lists."""
+    last = next((part for part in reversed(refusal.parts) if part.component == ARCH), None)
+    span = last.version.span if last and last.version else None
+    if last is None or last.version is None or span is None:
+        return
+    variable, source = called.variables()[last.item.name], last.version.source
+    between = re.search(r"[^\s;,]([\s;,]+)$", source.text[: span[0]])
+    scale = index.scale(DEVICE)
+    for device in (part for part in refusal.parts if part.component == DEVICE):
+        for name in scale.named(scale.select(device.asks[0].selector)):
+            # A capability 12.0 is the arch sm_120, and an arch of AMD is called as its device.
+            arch = f"sm_{name.replace('.', '')}" if name[:1].isdigit() else name
+            if match := re.fullmatch(variable["back"], arch):
+                added = variable["said"].format(*match.groups())
+                text = f"{between[1] if between else ';'}{added}"
+                yield (Replacement(source, span[1], span[1], text),)
+
+
 def _by_images(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
     """The nearest known images that differ in what was refused alone; of one that is gone the nearest that is there."""
     finding = refusal.finding
@@ -574,7 +606,10 @@ def _by_images(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replace
             (version for version, position in positions.items() if position and position != own),
             key=lambda version: (positions[version] < own, abs(positions[version] - own)),
         )
-        for version in near[:_TAGS]:
+        # Of a series the nearest, and of each major version: a driver runs all of one, or none.
+        series = {version.rpartition(".")[0]: version for version in reversed(near)}
+        majors = {version.partition(".")[0]: version for version in reversed(near)}
+        for version in dict.fromkeys([*[*series.values()][::-1][:_TAGS], *majors.values()]):
             replacement = _at(part, version)
             if replacement:
                 yield (replacement,)

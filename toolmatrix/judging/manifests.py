@@ -9,7 +9,7 @@ that the file leaves open refuses it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from toolmatrix.codes.manifests import (
@@ -56,7 +56,7 @@ from toolmatrix.solve.grounds import Core
 from toolmatrix.solve.pairs import RequestFacts
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Request
-from toolmatrix.solve.resolve import Resolution, Unsatisfiable, attempt, resolve
+from toolmatrix.solve.resolve import Resolution, Unsatisfiable, attempt, resolve, unsatisfiable
 from toolmatrix.value import NamedTuple
 
 _WHEEL, _SOURCE = "wheel", "source"
@@ -129,6 +129,13 @@ def judge_pairs(index: Index, judgement: JudgedManifest) -> Iterator[JudgedPair]
     ):
         parts = reading.requested_parts(index, environment, machine.items)
         yield from _Environment(index, parts, machine).pairs(outcome.refusals)
+
+
+@lru_cache(maxsize=128)
+def refused(index: Index, request: Request) -> Unsatisfiable | None:
+    """Why a request has no answer, None if it has one; files of a folder, and their edits, ask much the same."""
+    outcome = attempt(index, request)
+    return None if isinstance(outcome, Resolution) else unsatisfiable(outcome, request)
 
 
 class Question(NamedTuple):
@@ -249,7 +256,16 @@ class _Environment:
                 yield ManifestRefusal(finding=finding, parts=parts, request=request)
 
     def questions(self) -> Iterator[Question]:
-        """The questions of this environment; those with fewer parts first, so that a reason has the fewest."""
+        """The questions of this environment, each once: two packages that compute ask the same."""
+        known = set()
+        for question in self.all_questions():
+            asks = frozenset((part.component, *part.asks) for part in question.parts)
+            if (key := (asks, *question[1:])) not in known:
+                known.add(key)
+                yield question
+
+    def all_questions(self) -> Iterator[Question]:
+        """The questions by what they are about; those with fewer parts first, so that a reason has the fewest."""
         computing = [part for part in self.parts if self.computes(part)]
         tools = tuple(
             part
@@ -388,16 +404,14 @@ class _Environment:
         for target in self.targets:
             for from_, accelerator in self.install_methods(question, target):
                 request = self.request(question.parts, target, from_, accelerator)
-                if isinstance(attempt(self.index, request), Resolution):
+                outcome = refused(self.index, request)
+                if outcome is None:
                     return None
-                if first is None:
-                    resolution = resolve(self.index, request)
-                    first = None if isinstance(resolution, Resolution) else resolution
+                first = first or outcome
             # Without a named machine the likeliest counts, as for markers, unless there is nothing for it.
-            cores = first.cores if first else ()
-            if not all(
+            if first and not all(
                 any(line.ground and line.ground.component == "machine" for line in core.lines)
-                for core in cores
+                for core in first.cores
             ):
                 break
         # Releases before those that are known may do.
@@ -407,14 +421,14 @@ class _Environment:
         self, question: Question
     ) -> list[tuple[ManifestFinding, tuple[RequestedPart, ...]]]:
         """The findings that the refusal of a question makes, each with its parts."""
-        refused = self.find_refusal(question)
-        if refused is None:
+        refusing = self.find_refusal(question)
+        if refusing is None:
             return []
-        results = [self.finding(core, question.parts) for core in refused.cores]
+        results = [self.finding(core, question.parts) for core in refusing.cores]
         if not any(finding for finding, _ in results):
             # What is refused by builds that match may be refused without them, by what a package requires. What the
             # file itself asks for is judged by itself.
-            again = resolve(self.index, refused.request, enforced=True)
+            again = resolve(self.index, refusing.request, enforced=True)
             named = {part.component for part in self.parts}
             results = [
                 self.finding(core, question.parts)

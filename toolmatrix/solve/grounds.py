@@ -150,21 +150,27 @@ class _Remaining:
             if isinstance(statement.origin, Ask):
                 mask = assembly.mask(statement.origin.component, statement.origin.selector)
                 self.narrow(statement.target, statement.origin.component, mask)
-        for statement in statements:
-            self.builds(assembly, statement)
-        # A fact may be triggered by any other one: after as many rounds as there are lines nothing can follow any more.
-        for _ in statements:
-            for statement in statements:
-                if statement.binding and statement.binding.kind != "needs":
-                    self.fire(statement.target, statement.subject, statement.binding)
+        named = {(s.target, name) for s in statements for name in (s.subject, s.component) if name}
+        for target, name in named:
+            self.builds(assembly, target, name)
+        firing = [
+            (statement.target, statement.subject, statement.binding)
+            for statement in statements
+            if statement.binding and statement.binding.kind != "needs"
+        ]
+        # A fact may be triggered by any other one.
+        before: Mapping[tuple[str, str], int] = {}
+        while before != self.remaining:
+            before = {**self.remaining}
+            for fact in firing:
+                self.fire(*fact)
 
-    def builds(self, assembly: Assembly, statement: Statement) -> None:
+    def builds(self, assembly: Assembly, target: str, name: str) -> None:
         """Of the builds of a component, those of the releases that are left of it."""
-        for name in (statement.subject, statement.component):
-            of = assembly.header["components"][name]["variant_of"] if name else ""
-            for binding in assembly.component(name).bindings if of else ():
-                if binding.component == of and not binding.allowed & self.of(statement.target, of):
-                    self.narrow(statement.target, name, ~binding.mask)
+        of = assembly.header["components"][name]["variant_of"]
+        for binding in assembly.component(name).about(of, -1) if of else ():
+            if not binding.allowed & self.of(target, of):
+                self.narrow(target, name, ~binding.mask)
 
     def fire(self, target: str, subject: str, fact: Binding) -> None:
         """Narrow the component a fact speaks about, if its conditions hold and something remains."""

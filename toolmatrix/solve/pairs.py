@@ -34,6 +34,7 @@ from toolmatrix.value import NamedTuple, Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from toolmatrix.factbase.index import Index
     from toolmatrix.factbase.records import Binding, ComponentFacts, RowGroup
@@ -507,22 +508,23 @@ class RequestFacts:
         # An empty date comes before every day: a release without one counts as out.
         mask &= ~sum(2 << i for i, date in enumerate(facts.dates) if at and date > at)
         givens = {name for name, head in self.heads.items() if head["given"]}
-        for binding in self.hard(facts):
-            if binding.component in givens and not binding.allowed & self.left[binding.component]:
+        for binding in self.hard(facts, givens):
+            if not binding.allowed & self.left[binding.component]:
                 mask &= ~binding.mask
         for name in givens:
-            for binding in self.hard(self.index.component(name)):
+            for binding in self.hard(self.index.component(name), {component}):
                 # It binds where it covers all that the request leaves of its subject.
-                if binding.component == component and not self.left[name] & ~1 & ~binding.mask:
+                if not self.left[name] & ~1 & ~binding.mask:
                     mask &= binding.allowed
         return mask
 
-    def hard(self, facts: ComponentFacts) -> Iterator[Binding]:
-        """The hard facts of a component that name releases of others."""
-        for binding in facts.bindings:
-            known = words.rank(binding.evidence) >= self.floor
-            if binding.kind != "needs" and known and _certain(self.left, binding.conditions):
-                yield binding
+    def hard(self, facts: ComponentFacts, about: AbstractSet[str]) -> Iterator[Binding]:
+        """The hard facts of a component that name releases of some others."""
+        for group in facts.binding_groups:
+            wanted = group.component in about and group.kind != "needs"
+            known = wanted and words.rank(group.evidence) >= self.floor
+            if known and _certain(self.left, group.conditions):
+                yield from group.of(-1)
 
     def needs(self) -> Iterator[Sequence[str]]:
         """The components that the subject needs at any version, alternatives together."""
@@ -569,10 +571,10 @@ class RequestFacts:
     def _own(self, name: str) -> Iterator[PairFact]:
         """What hard facts about the subject say of a partner."""
         everything = (2 << len(self.index.component(name).versions)) - 2
-        for binding in self.hard(self.index.component(self.component)):
+        for binding in self.hard(self.index.component(self.component), {name}):
             of, inside = binding.mask & self.mask, binding.allowed & everything
             # That a toolkit has to be there, whichever, is no yes for each of its releases.
-            if binding.component == name and of and joins(self.index, binding):
+            if of and joins(self.index, binding):
                 for says, mask in _sides(binding, inside, everything):
                     if says != ALLOWED or not only_excludes(self.index, binding):
                         yield PairFact(says, mask, of, binding.evidence, binding.cites, of)
@@ -580,9 +582,9 @@ class RequestFacts:
     def _others(self, name: str) -> Iterator[PairFact]:
         """What hard facts about a partner say of the subject."""
         everything = (2 << len(self.index.component(self.component).versions)) - 2
-        for binding in self.hard(self.index.component(name)):
+        for binding in self.hard(self.index.component(name), {self.component}):
             mask, inside = binding.mask, binding.allowed & everything
-            if binding.component == self.component and joins(self.index, binding):
+            if joins(self.index, binding):
                 for says, of in _sides(binding, inside, everything):
                     if of & self.mask and (says != ALLOWED or binding.kind != FAILS):
                         yield PairFact(says, mask, of, binding.evidence, binding.cites, mask)

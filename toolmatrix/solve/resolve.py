@@ -117,8 +117,12 @@ def resolve(
     same line, no installer checks.
     """
     outcome = attempt(index, request)
-    if isinstance(outcome, Resolution):
-        return outcome
+    return outcome if isinstance(outcome, Resolution) else unsatisfiable(outcome, request, enforced)
+
+
+def unsatisfiable(outcome: Assembly, request: Request, enforced: bool = False) -> Unsatisfiable:
+    """Why a problem that `attempt` made of a request has no answer; `enforced` as for `resolve`."""
+    index = outcome.index
     if enforced:
         left = outcome.without(_matching_lines(outcome))
         if isinstance(solve(left.problem()), Conflict):
