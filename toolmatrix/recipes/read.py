@@ -275,7 +275,12 @@ class Picker(NamedTuple):
     def holds(self, part: Part) -> bool:
         """True if every condition admits one of the releases that the answer has of its component."""
         return all(
-            _admits(self.schemes[component], self.answer.get(component, ()), selector)
+            _admits(
+                # Options are names, and no component.
+                "names" if component == model.OPTION else self.schemes[component],
+                self.answer.get(component, ()),
+                selector,
+            )
             for component, selector in part.when
         )
 

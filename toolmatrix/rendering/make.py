@@ -77,7 +77,7 @@ class Rules:
         self.installers = (*recipe.installers, *book.installers)
         self.schemes = {
             name: component["scheme"] for name, component in index.header["components"].items()
-        } | {OPTION: "names"}
+        }
         # Behind `=` is the value of an option that takes one.
         self.options = {
             name.replace("_", "-"): value
