@@ -46,7 +46,7 @@ _PRINTED = (
     "rule",
     "unreleased",
 )
-LISTED = {
+DATA_COLUMNS = {
     CODE_LIST: ("component", "kind", "against"),
     INDEPENDENT_LIST: ("package", "releases", "requires-python", "requires"),
 }
@@ -138,11 +138,11 @@ def data(recorder: Recorder, node: YamlNode) -> None:
     origin = pieces.Provenance.read(fields, recorder.known)
     columns = [column.string("a column") for column in fields["columns"].sequence("columns")]
     lists = pieces.choice(fields, "lists", DATA_LISTS)
-    listed = LISTED.get(lists, ())
-    if tuple(columns[: len(listed)]) != listed:
+    first_columns = DATA_COLUMNS.get(lists, ())
+    if tuple(columns[: len(first_columns)]) != first_columns:
         fields["columns"].fail(
             f"a list of `{lists}` has the wrong columns",
-            expected=", ".join(listed),
+            expected=", ".join(first_columns),
             found=", ".join(columns) or "none",
         )
     about = pieces.text(fields, "about", name)
@@ -195,7 +195,7 @@ def _check_code(recorder: Recorder, row: YamlNode, cells: Sequence[YamlNode]) ->
 def _check_independent(row: YamlNode, cells: Sequence[YamlNode]) -> None:
     texts = [pieces.printed(cell) for cell in cells]
     problem = ""
-    if len(texts) < len(LISTED[INDEPENDENT_LIST]) or not _PACKAGE.fullmatch(texts[0]):
+    if len(texts) < len(DATA_COLUMNS[INDEPENDENT_LIST]) or not _PACKAGE.fullmatch(texts[0]):
         problem = "a cell is missing, or the name is none"
     else:
         try:
