@@ -32,7 +32,7 @@ _PYTHON = "python"
 _OPEN = ".."
 
 
-class Statement(NamedTuple):
+class ReleaseStatement(NamedTuple):
     """What some releases say of a component: its selector, under conditions; `runs` are first and last places."""
 
     component: str
@@ -48,8 +48,8 @@ class IndependentRow(NamedTuple):
     versions: Sequence[str]
     dates: Sequence[str]
     yanked: Sequence[int]
-    pythons: Sequence[Statement]
-    requires: Sequence[Statement]
+    pythons: Sequence[ReleaseStatement]
+    requires: Sequence[ReleaseStatement]
 
 
 def read(cells: Sequence[str]) -> IndependentRow:
@@ -79,9 +79,9 @@ def _releases(words: Sequence[str]) -> tuple[list[str], list[str], list[int]]:
     for word in words:
         version = word
         for sign in "@+-":
-            version, found, distance = word.partition(sign)
-            if found:
-                ahead = timedelta(int(found + distance)) if sign != "@" else timedelta()
+            version, mark, distance = word.partition(sign)
+            if mark:
+                ahead = timedelta(int(mark + distance)) if sign != "@" else timedelta()
                 day = (day or date.min) + ahead if sign != "@" else date.fromisoformat(distance)
                 break
         else:
@@ -97,7 +97,9 @@ def _releases(words: Sequence[str]) -> tuple[list[str], list[str], list[int]]:
     return versions, dates, yanked
 
 
-def _statements(text: str, places: Mapping[str, int], component: str = "") -> Iterator[Statement]:
+def _statements(
+    text: str, places: Mapping[str, int], component: str = ""
+) -> Iterator[ReleaseStatement]:
     for entry in filter(None, text.split("; ")):
         stated, colon, spans = entry.rpartition(": ")
         if not colon:
@@ -106,7 +108,7 @@ def _statements(text: str, places: Mapping[str, int], component: str = "") -> It
         name, _, selector = stated.partition(" ") if not component else (component, "", stated)
         conditions = dict(_condition(word) for word in when.split(",") if word)
         runs = [_run(span, places) for span in spans.split()]
-        yield Statement._make((name, selector, conditions, runs))
+        yield ReleaseStatement._make((name, selector, conditions, runs))
 
 
 def _condition(word: str) -> tuple[str, str]:
@@ -131,13 +133,13 @@ def head(name: str, usual: Mapping[str, object]) -> ComponentHead:
     return {**usual, **own}  # type: ignore[typeddict-item]
 
 
-class Section:
+class IndependentSection:
     """The facts of an independent package as the section of a component.
 
     `records` are those behind them by number, and `ids` the numbers of claims.
     """
 
-    def __init__(self, index: Index, row: IndependentRow, source: Source, first: int) -> None:
+    def __init__(self, index: Index, row: IndependentRow, source: RowSource, first: int) -> None:
         self.index = index
         self.row = row
         self.source = source
@@ -195,7 +197,7 @@ class Section:
     def _groups(self) -> Iterator[BindingGroup]:
         """Groups of bindings, one for each component and condition; those that leave something unread follow."""
         known = self.index.header["components"]
-        grouped: dict[tuple[str, tuple[tuple[str, str], ...]], list[Statement]] = {}
+        grouped: dict[tuple[str, tuple[tuple[str, str], ...]], list[ReleaseStatement]] = {}
         for statement in (*self.row.pythons, *self.row.requires):
             # What the matrix does not know is in no request.
             if statement.component in known and all(name in known for name in statement.conditions):
@@ -205,7 +207,7 @@ class Section:
             yield from self._of(component, dict(conditions), statements)
 
     def _of(
-        self, component: str, conditions: Mapping[str, str], statements: Sequence[Statement]
+        self, component: str, conditions: Mapping[str, str], statements: Sequence[ReleaseStatement]
     ) -> Iterator[BindingGroup]:
         scale = self.index.scale
         masks_of = {name: scale(name).select(text) for name, text in conditions.items()}
@@ -239,7 +241,7 @@ class Section:
                     cites,
                 )
 
-    def _later(self, statement: Statement) -> dict[int, list[tuple[int, int]]]:
+    def _later(self, statement: ReleaseStatement) -> dict[int, list[tuple[int, int]]]:
         """What a minimum leaves unread: releases of the component, by the runs of releases whose days leave them."""
         heads, component = self.index.header["components"], statement.component
         if not (heads[component]["major"] or self.index.breaks(component)):
@@ -261,7 +263,7 @@ class Section:
         evidence = "unknown" if unread else self.source.evidence
         return self._add([CitedClaim(ranges, record, evidence, [MINIMUM] if unread else [])])
 
-    def _claim(self, statement: Statement, number: int) -> ClaimRecord:
+    def _claim(self, statement: ReleaseStatement, number: int) -> ClaimRecord:
         row, source = self.row, self.source
         id = f"{source.table}/{row.name}"
         spans = (
@@ -289,7 +291,7 @@ class Section:
         )
 
 
-class Source(NamedTuple):
+class RowSource(NamedTuple):
     """What the rows of the table share: its name, and what was read where, and how well it is known."""
 
     table: str

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
-    from toolmatrix.factbase.independents import IndependentRow, Source
+    from toolmatrix.factbase.independents import IndependentRow, RowSource
     from toolmatrix.factbase.records import ComponentHead, FactRecord, Header
 
     _Heads = dict[str, ComponentHead]
@@ -155,22 +155,22 @@ class Index:
         self._independents[name] = {}
         return head(name, self.usual)
 
-    def independent_row(self, name: str) -> tuple[IndependentRow, Source]:
+    def independent_row(self, name: str) -> tuple[IndependentRow, RowSource]:
         """The row of one of them, and where it is from, read once."""
-        from toolmatrix.factbase.independents import Source, read
+        from toolmatrix.factbase.independents import RowSource, read
 
-        def made() -> tuple[IndependentRow, Source]:
+        def read_row() -> tuple[IndependentRow, RowSource]:
             blocks = self._table("independents")["blocks"]
             line = self._line_in(INDEPENDENTS_PACKED, blocks, self.independents()[name])
             *cells, table, source, where, evidence = self._value(INDEPENDENTS_PACKED, line)
-            return read(cells), Source(table, source, where, evidence)
+            return read(cells), RowSource(table, source, where, evidence)
 
-        return self._once(f"{INDEPENDENTS}/{name}", made)  # type: ignore[no-any-return]
+        return self._once(f"{INDEPENDENTS}/{name}", read_row)  # type: ignore[no-any-return]
 
     def _independent(self, name: str) -> ComponentFacts:
-        from toolmatrix.factbase.independents import Section
+        from toolmatrix.factbase.independents import IndependentSection
 
-        section = Section(self, *self.independent_row(name), first_number(name))
+        section = IndependentSection(self, *self.independent_row(name), first_number(name))
         facts = section.facts()
         self._records |= section.records
         self._independents[name] = section.ids

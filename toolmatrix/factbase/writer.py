@@ -190,7 +190,9 @@ class _Writer:
         matrix = self.compiled.matrix
         masks: dict[str, int] = {}
         unbounded: dict[str, dict[str, int]] = {}
-        listed = {row.cells[0][1] for row in matrix.rows.values() if row.lists == INDEPENDENT_LIST}
+        independent = {
+            row.cells[0][1] for row in matrix.rows.values() if row.lists == INDEPENDENT_LIST
+        }
         for row in matrix.rows.values():
             read = matrix.requirements.get(row.table)
             if read is not None:
@@ -201,7 +203,7 @@ class _Writer:
                 mask &= ~scale.select(read.unread)
                 masks[read.component] = masks.get(read.component, 0) | mask
                 for other in read.others:
-                    if other in matrix.components or other in listed:
+                    if other in matrix.components or other in independent:
                         by_other = unbounded.setdefault(read.component, {})
                         by_other[other] = by_other.get(other, 0) | mask
         return masks, unbounded

@@ -17,7 +17,7 @@ from toolmatrix.harvest import families, project
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.index import wheels_by_target
 from toolmatrix.harvest.package_facts import cell
-from toolmatrix.harvest.project import Metadata, PublishedRelease
+from toolmatrix.harvest.project import PublishedRelease
 
 _SOURCE = "independent-packages"
 
@@ -50,20 +50,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
         for name, releases in zip(names, published, strict=True)
         if _check(name, releases)
     }
-    reader = _Reader(context)
-    wheels = {
-        wheel.name: wheel
-        for releases in chosen.values()
-        for release in releases
-        for wheel in release.wheels
-    }
-    read = families.run_parallel(
-        lambda wheel: project.read_metadata(context.session, wheel, reader.components),
-        wheels.values(),
-        context.progress,
-        threads,
-    )
-    reader.metadata = dict(zip(wheels, read, strict=True))
+    reader = _Reader(context, chosen, threads)
     rows = {name: reader.row(name, releases) for name, releases in chosen.items()}
     if unread := [f"{name} {chosen[name][0].version}" for name, row in rows.items() if not row]:
         raise HarvestRefused(
@@ -73,27 +60,22 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
             found=", ".join(unread),
             help="leave these packages out",
         )
-    return {
-        "sources": {
-            _SOURCE: {
-                "title": "Python package index: file lists and METADATA",
-                "at": f"packages {names[0]} to {names[-1]}, the releases that each row lists",
-                "read": context.day.isoformat(),
-            }
-        },
-        "data": [
-            {
-                "id": family.name,
-                "about": family.about.removesuffix("."),
-                "source": _SOURCE,
-                "where": "file list; Requires-Dist in METADATA of the wheels of each release",
-                "evidence": "artifact",
-                "lists": INDEPENDENT_LIST,
-                "columns": [*DATA_LISTS[INDEPENDENT_LIST]],
-                "rows": [*rows.values()],
-            }
-        ],
+    source = {
+        "title": "Python package index: file lists and METADATA",
+        "at": f"packages {names[0]} to {names[-1]}, the releases that each row lists",
+        "read": context.day.isoformat(),
     }
+    table = {
+        "id": family.name,
+        "about": family.about.removesuffix("."),
+        "source": _SOURCE,
+        "where": "file list; Requires-Dist in METADATA of the wheels of each release",
+        "evidence": "artifact",
+        "lists": INDEPENDENT_LIST,
+        "columns": [*DATA_LISTS[INDEPENDENT_LIST]],
+        "rows": [*rows.values()],
+    }
+    return {"sources": {_SOURCE: source}, "data": [table]}
 
 
 def is_pure(release: PublishedRelease) -> bool:
@@ -117,10 +99,29 @@ def _check(name: str, releases: Sequence[PublishedRelease]) -> bool:
 
 
 class _Reader:
-    def __init__(self, context: HarvestContext) -> None:
+    """METADATA of the wheels of some releases, by the name of the wheel."""
+
+    def __init__(
+        self,
+        context: HarvestContext,
+        chosen: Mapping[str, Sequence[PublishedRelease]],
+        threads: int,
+    ) -> None:
         self.context = context
-        self.components = _EveryPackage(context.packages)
-        self.metadata: Mapping[str, Metadata] = {}
+        components = _EveryPackage(context.packages)
+        wheels = {
+            wheel.name: wheel
+            for releases in chosen.values()
+            for release in releases
+            for wheel in release.wheels
+        }
+        read = families.run_parallel(
+            lambda wheel: project.read_metadata(context.session, wheel, components),
+            wheels.values(),
+            context.progress,
+            threads,
+        )
+        self.metadata = dict(zip(wheels, read, strict=True))
 
     def row(self, name: str, releases: Sequence[PublishedRelease]) -> list[str]:
         """The cells of a package, whose releases come the newest first; none where the newest cannot be read."""
@@ -131,15 +132,15 @@ class _Reader:
         ]
         if not known or known[-1][0].version != releases[0].version:
             return []
-        listed = [release for release, _ in known]
+        whole = [release for release, _ in known]
         pythons = [
             {project.ordered(release.requires_python)} if release.requires_python else set()
-            for release in listed
+            for release in whole
         ]
-        spans = [release.version for release in listed]
+        spans = [release.version for release in whole]
         return [
             name,
-            " ".join(_dated(listed)),
+            " ".join(_dated(whole)),
             "; ".join(_runs(pythons, spans)),
             "; ".join(_runs([required for _, required in known], spans)),
         ]

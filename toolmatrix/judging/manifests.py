@@ -49,6 +49,7 @@ from toolmatrix.request.judgement import (
     older,
     wheel_accelerators,
     with_indexes,
+    with_reason,
 )
 from toolmatrix.request.machine import ANY_MACHINE, TargetMachine, device_accelerator
 from toolmatrix.request.read import context, option
@@ -117,7 +118,7 @@ def _environment(
         parts=parts.parts,
         unknown=parts.unknown,
         refusals=refusals,
-        pairs=tuple(environment.pairs(refusals)) if paired else (),
+        pairs=tuple(with_reason(index, environment.pairs(refusals))) if paired else (),
     )
 
 
@@ -128,7 +129,8 @@ def judge_pairs(index: Index, judgement: JudgedManifest) -> Iterator[JudgedPair]
         judgement.manifest.environments, judgement.environments, strict=True
     ):
         parts = reading.requested_parts(index, environment, machine.items)
-        yield from _Environment(index, parts, machine).pairs(outcome.refusals)
+        pairs = _Environment(index, parts, machine).pairs(outcome.refusals)
+        yield from with_reason(index, pairs)
 
 
 @lru_cache(maxsize=128)
@@ -605,7 +607,12 @@ class _Environment:
         for position, part in enumerate(self.parts):
             facts_by_method: dict[tuple[str, str], RequestFacts] = {}
             for other in self.parts[position + 1 :]:
-                if self.is_no_pair(part, other):
+                # Of several archs each is for a device of its own, and a device is no matter of what is compiled.
+                if part.component == other.component or DEVICE in (part.component, other.component):
+                    continue
+                if "driver" in (part.component, other.component) and not self.is_toolkit(
+                    part, other
+                ):
                     continue
                 facts = clashes.get((_key(part), _key(other)))
                 if facts is not None:
@@ -621,12 +628,7 @@ class _Environment:
                     facts_by_method[method] = RequestFacts(
                         self.index, self.request(parts, target, *method), part.component
                     )
-                pair = self.judge_pair(part, other, facts_by_method[method])
-                # What an independent package requires was read whole: it is silent where it requires nothing.
-                if pair.says != UNKNOWN or not any(
-                    self.index.is_independent(one.component) for one in (part, other)
-                ):
-                    yield pair
+                yield self.judge_pair(part, other, facts_by_method[method])
         for part in self.parts if self.runtime else ():
             if self.computes(part) and self.is_for_accelerator(part):
                 proof = self.runs(part)
@@ -634,14 +636,6 @@ class _Environment:
                     facts = clashes.get((_key(part), _key(other)))
                     verdict = proof if facts is None else (REFUSED, "", facts)
                     yield JudgedPair(part, other, *verdict)
-
-    def is_no_pair(self, part: RequestedPart, other: RequestedPart) -> bool:
-        """True for two parts that have nothing to do with each other, whatever facts say."""
-        names = part.component, other.component
-        # Of several archs each is for a device of its own, and a device is no matter of what is compiled.
-        if names[0] == names[1] or DEVICE in names:
-            return True
-        return "driver" in names and not self.is_toolkit(part, other)
 
     def runs(self, part: RequestedPart) -> tuple[str, str, tuple[str, ...]]:
         """What facts say of a package on the devices and beside the driver, with their evidence and the facts."""

@@ -276,6 +276,14 @@ class ManifestRefusal(Value):
         return self.finding.severity == "error"
 
 
+def with_reason(index: Index, pairs: Iterable[JudgedPair]) -> Iterator[JudgedPair]:
+    """The pairs, but for an independent package with what it does not require: there all was read, and is silent."""
+    for pair in pairs:
+        sides = pair.first.component, pair.second.component
+        if pair.says != UNKNOWN or not any(map(index.is_independent, sides)):
+            yield pair
+
+
 class JudgedEnvironment(Value):
     """One environment: its parts, what it asks for that is unknown, its refusals and every pair of parts."""
 

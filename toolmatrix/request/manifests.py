@@ -107,11 +107,11 @@ def unread_bounds(index: Index, parts: Sequence[RequestedPart]) -> set[str]:
     They stay what they would be without their row: packages of which no fact speaks.
     """
     names = {part.component for part in parts}
-    listed = {name for name in names if index.is_independent(name)}
-    if not listed:
-        return listed
+    independent = {name for name in names if index.is_independent(name)}
+    if not independent:
+        return independent
     users = [name for name in names if name in index.header["components"]]
-    return listed.intersection(*[{n for user in users for n in index.component(user).unbounded}])
+    return independent & {name for user in users for name in index.component(user).unbounded}
 
 
 class _Reader:
