@@ -593,7 +593,6 @@ class World:
             "LC_ALL": "C.UTF-8",
             "PIP_NO_INDEX": "1",
             "PIP_FIND_LINKS": str(self.wheels),
-            "PIP_NO_DEPS": "1",
             "PIP_CONFIG_FILE": os.devnull,
             "UV_NO_CONFIG": "1",
             "UV_PYTHON_DOWNLOADS": "never",
@@ -604,6 +603,7 @@ class World:
             "PIP_ROOT_USER_ACTION": "ignore",
             "PEX_ROOT": f"{place}/home/pex",
             "PIPX_HOME": f"{place}/home/pipx",
+            "FLIT_ROOT_INSTALL": "1",
         }
         with self.log.open("a") as log:
             print("+", *argv, file=log, flush=True)

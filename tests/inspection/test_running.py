@@ -274,13 +274,13 @@ SITE = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
 _LEFT_OUT = ("test", "idlelib", "tkinter", "ensurepip", "lib2to3", "__pycache__", "site-packages")
 
 
-def interpreter() -> Files:
+def interpreter() -> dict[str, bytes | tarfile.TarInfo]:
     """The Python of this machine with what it loads, below /py."""
     base = Path(os.path.realpath(f"{sys.base_prefix}/bin/python3"))
     library = base.parent.parent / "lib" / base.name
     if not (library / "os.py").exists():
         docker.unable(f"{base} has no library beside it")
-    files: Files = {
+    files: dict[str, bytes | tarfile.TarInfo] = {
         f"py/lib/{base.name}/{path.relative_to(library)}": path.read_bytes()
         for path in library.rglob("*")
         if path.is_file() and not {*path.relative_to(library).parts} & {*_LEFT_OUT}
@@ -293,10 +293,12 @@ def interpreter() -> Files:
     return files
 
 
-def thing(folder: str, version: str, *, record: bool = True) -> Files:
+def thing(folder: str, version: str, *, record: bool = True) -> dict[str, bytes | tarfile.TarInfo]:
     """A package, with a record or without."""
     info = f"{folder}/thing-{version}.dist-info"
-    files: Files = {f"{folder}/thing/__init__.py": f"__version__ = '{version}'\n".encode()}
+    files: dict[str, bytes | tarfile.TarInfo] = {
+        f"{folder}/thing/__init__.py": f"__version__ = '{version}'\n".encode()
+    }
     if record:
         files[f"{info}/METADATA"] = f"Name: thing\nVersion: {version}\n".encode()
         files[f"{info}/RECORD"] = b"thing/__init__.py,,\n"

@@ -971,6 +971,24 @@ RIGHT: dict[str, Image] = {
     "editable by a finder": Image(
         files={**PYTHON, **finder("src"), **copied(WANTED, "src")}, config=_env()
     ),
+    "editable by editables": Image(
+        files={
+            **PYTHON,
+            **wheel(
+                *(SITE, "numpy", WANTED),
+                {
+                    "_editable_impl_numpy.pth": b"import _editable_impl_numpy",
+                    "_editable_impl_numpy.py": (
+                        b"from editables.redirector import RedirectingFinder as F\nF.install()\n"
+                        b"F.map_module('numpy', '/src/numpy/__init__.py')\n"
+                    ),
+                },
+            ),
+            f"{SITE}/editables/redirector.py": b"",
+            **copied(WANTED, "src"),
+        },
+        config=_env(),
+    ),
     "develop": Image(
         files={
             **PYTHON,

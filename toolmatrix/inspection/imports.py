@@ -22,7 +22,7 @@ from toolmatrix.value import Value
 _PTH = FilePattern(r".*\.pth", 64 << 10)
 _VENV = FilePattern(r".*/pyvenv\.cfg", 64 << 10)
 _CUSTOMIZE = FilePattern(r".*/(?:site|user)customize\.py", 64 << 10)
-_FINDER = FilePattern(r".*/__editable___[^/]+_finder\.py", 256 << 10)
+_FINDER = FilePattern(r".*/(?:__editable___[^/]+_finder|_editable_impl_[^/]+)\.py", 256 << 10)
 READS = (_PTH, _VENV, _CUSTOMIZE, _FINDER)
 
 # Lines that change what is found of no other package: the shim of setuptools for distutils, the patch of virtualenv
@@ -36,6 +36,10 @@ _HARMLESS = re.compile(
 _INSTALLED_FIRST = re.compile(r"import sys; sys\.__plen = len\(sys\.path\);?")
 _INSTALLED_LAST = re.compile(r"import sys; ?new ?= ?sys\.path\[sys\.__plen:\];.*__egginsert.*")
 _EDITABLE = re.compile(r"import (__editable___\w+_finder); \1\.install\(\);?")
+# The same by the package editables, of hatchling and pdm-backend, which has to be there.
+_REDIRECTED = re.compile(r"import (_editable_impl_\w+);?")
+_REDIRECTION = re.compile(r"^F\.map_module\('([\w.]+)', '([^'\\\n]+)'\)$", re.MULTILINE)
+_REDIRECTOR = "editables/redirector.py"
 # Words of code that may change where packages are found.
 _PATHS = re.compile(r"sys\.path|addsitedir|__path__|meta_path|path_hooks|PYTHONPATH")
 # The hook of Debian's crash reporter.
@@ -102,8 +106,7 @@ def given_path(view: View, name: str, version: str, folders: Sequence[str]) -> I
     for folder in folders:
         for file in view.tree.names(folder):
             line = view.tree.text(f"{folder}/{file}").strip() if file.endswith(".pth") else ""
-            if editable := _EDITABLE.fullmatch(line):
-                mapping |= _mapping(view.tree.text(f"{folder}/{editable[1]}.py"))
+            mapping |= _redirected(view, folder, line) or {}
     return ImportPath(
         name=name,
         prefix=posixpath.dirname(posixpath.dirname(library)),
@@ -306,9 +309,9 @@ class _Site:
     def _line(self, folder: str, name: str, line: str) -> None:
         if _HARMLESS.fullmatch(line):
             return
-        editable = _EDITABLE.fullmatch(line)
-        if editable:
-            self.mapping |= _mapping(self.view.tree.text(f"{folder}/{editable[1]}.py"))
+        redirected = _redirected(self.view, folder, line)
+        if redirected is not None:
+            self.mapping |= redirected
             return
         # Code that came with a package is its own affair, as long as it names nothing of the path.
         if _PATHS.search(line) or not _is_recorded(self.view, folder, name):
@@ -416,6 +419,17 @@ def _dotted(node: ast.expr) -> str:
         names.append(node.attr)
         node = node.value
     return ".".join([node.id, *reversed(names)]) if isinstance(node, ast.Name) else ""
+
+
+# The packages and modules that a line of a `.pth` file adds by a finder, with their places; None for other lines.
+def _redirected(view: View, folder: str, line: str) -> dict[str, str] | None:
+    if match := _EDITABLE.fullmatch(line):
+        return _mapping(view.tree.text(f"{folder}/{match[1]}.py"))
+    match = _REDIRECTED.fullmatch(line)
+    if match is None or view.tree.entry(f"{folder}/{_REDIRECTOR}") is None:
+        return None
+    found = _REDIRECTION.findall(view.tree.text(f"{folder}/{match[1]}.py"))
+    return {name: path.removesuffix(".py").removesuffix("/__init__") for name, path in found}
 
 
 def _mapping(text: str) -> dict[str, str]:

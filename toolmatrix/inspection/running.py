@@ -114,7 +114,7 @@ def import_probes(inventory: Inventory, wanted: Collection[str]) -> list[Program
     packages = (
         name
         for name in sorted(wanted)
-        if any(seen.seen_by in RECORDS for seen in inventory.components.get(name, ()))
+        if any(sighting.seen_by in RECORDS for sighting in inventory.components.get(name, ()))
     )
     return [
         ProgramProbe(name=name, run=(*start, name, started.where), about=(name,), after="imported ")

@@ -68,7 +68,7 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
         name, _, version = line.partition("\t")
         packages.record_package(record, "rpm", "rpm -qa", name, version)
     toolkits.observe(view, record)
-    versions = [seen.version for seen in host_inventory.components.get("python", ())]
+    versions = [sighting.version for sighting in host_inventory.components.get("python", ())]
     path = imports.given_path(view, _SITES[0], "".join(versions[:1]), sites)
     python.observe_imports(view, record, [path])
     toolkits.record_taken(view, record, (), ())
