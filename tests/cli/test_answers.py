@@ -497,7 +497,7 @@ class TestInsideWheels:
         ("word", "code"),
         [
             ("torch==2.99", 4),
-            ("jax==0.3.1", 4),
+            ("jax==0.2.1", 4),
             ("tensorflow<1", 4),
             ("gcc==17", 4),
             ("torch==2.9.7", 3),

@@ -505,8 +505,18 @@ def test_a_target_that_it_lacks_is_refused_where_it_was_said(
         ("dgl==1.0.0 numpy==2", 4, ("dgl", "numpy", "unjoined")),
         # The tested build configurations name GCC 7.3.1.
         ("tensorflow==2.6.5 gcc==9 --from source", 4, ("tensorflow", "gcc", "unjoined")),
-        # The requirements page begins with CUDA 11.0.
-        ("onnxruntime --with cuda==10.2", 4, ("onnxruntime", "cuda", "bound")),
+        # The requirements page begins with CUDA 10.0.
+        ("onnxruntime --with cuda==9.2", 4, ("onnxruntime", "cuda", "bound")),
+        # The same page, row 1.5-1.6; CUDA 10.2 is the row of no other release.
+        ("onnxruntime --with cuda==10.2", 0, ()),
+        # Tested build configurations, row 1.4.0, and the sonames of the wheel.
+        ("tensorflow==1.4 cudnn", 0, ()),
+        # README.md at tag jax-v0.3.25, and the extra of its setup.py.
+        ("jax==0.3.25 cuda==11.8 cudnn==8.6 --from wheel", 0, ()),
+        # Documentation of ROCm 6.4: links of tensorflow-rocm.
+        ("tensorflow==2.18.1 rocm==6.4 --from wheel", 0, ()),
+        # Eigen in TensorFlow Lite: tensorflow/tensorflow#33861 is about 1.14, and no report about 1.15.
+        ("tensorflow==1.15.3 gcc==4.9 --from source", 4, ("tensorflow", "gcc", "unjoined")),
         # No source ties them to each other.
         ("cmake ninja", 4, ("cmake", "ninja", "untied")),
         # setup.py of the archive was not read for what it requires.

@@ -324,7 +324,9 @@ def silence(index: Index, ground: Incompatibility) -> str:
     record = index.claim(index.number(ground.facts[0]))
     words = open_question(index, ground, offered=record.kind == "offers")
     if record.evidence == UNKNOWN:
-        return words
+        # A doubt about single releases says what gave rise to it.
+        doubts = ground.clashing and all(value.startswith("!=") for value in ground.values)
+        return f"{words}: {record.note}" if doubts and record.note else words
     # What was read in part is known as well as any other fact; what came after a minimum is unknown.
     if ground.evidence != UNKNOWN:
         words += f" besides {shortened(record.selector)}"
