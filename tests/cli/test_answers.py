@@ -455,21 +455,17 @@ class TestInsideWheels:
     @pytest.mark.parametrize(
         ("line", "word"),
         [
-            ("jax<0.5' python==3.8", "jax before 0.4.18"),
-            ("jax' python==3.8", "jax before 0.4.18"),
-            ("transformers' python==3.5", "transformers before 4.0.0"),
-            # Wheels of jax 0.4.13 are for Python 3.8, of jaxlib 0.3 for CUDA 11.1.
-            ("jax' --with python==3.8 --target arm --from wheel", "jax before 0.4.18"),
-            ("jax' --with cuda==11.1 --from wheel", "jax before 0.4.18"),
-            ("flax' python==3.7", "jax before 0.4.18"),
-            ("jax' --with python==3.8 --from wheel", "jax before 0.4.18"),
-            ("onnxruntime' python==3.5 --from wheel", "onnxruntime before 1.7.0"),
+            ("jax' python==3.5", "jax before 0.2.11"),
+            ("jax<0.3' python==3.5", "jax before 0.2.11"),
+            # Wheels of jaxlib 0.1 were for CUDA 9.2 as well.
+            ("jax' --with cuda==9.2 --from wheel", "jax before 0.2.11"),
+            ("onnxruntime' python==3.4 --from wheel", "onnxruntime before 1.0.0"),
         ],
     )
     def test_releases_before_the_first_known_one_may_do(
         self, real: Cli, line: str, word: str
     ) -> None:
-        """Wheels of jax 0.4.13 are for Python 3.8: the matrix begins later, which is no reason for a no."""
+        """jax 0.1 ran on Python 3.5: the matrix begins later, which is no reason for a no."""
         document = asked(real, f"resolve '{line}", 4)
         assert [part["text"] for part in document["outside"]] == [
             f"releases of {word} may fit, but the matrix knows none of them"
@@ -477,8 +473,31 @@ class TestInsideWheels:
         assert document["cores"]
 
     @pytest.mark.parametrize(
+        ("line", "name", "release"),
+        [
+            ("jax python==3.8", "jax", "0.4.13"),
+            ("jax --with cuda==11.1 --from wheel", "jax", "0.3.25"),
+            ("flax python==3.7", "jax", "0.3.25"),
+            ("transformers python==3.5", "transformers", "2.5.1"),
+            ("onnxruntime python==3.5 --accelerator none --from wheel", "onnxruntime", "1.6.0"),
+            ("tensorflow==1.4 --from wheel", "cudnn", "6.0"),
+            ("tensorflow --with cudnn==5.1 --from wheel", "tensorflow", "1.2.1"),
+        ],
+    )
+    def test_old_machines_have_the_releases_of_their_day(
+        self, real: Cli, line: str, name: str, release: str
+    ) -> None:
+        document = asked(real, f"resolve {line}", 0)
+        assert document["targets"]["x86"]["components"][name]["version"] == release
+
+    @pytest.mark.parametrize(
         "line",
         [
+            # The wheels of before 0.4.18 are for x86_64 alone.
+            "resolve jax python==3.8 --target arm --from wheel",
+            "resolve tensorflow==1.4 python==3.8",
+            "resolve tensorflow==1.4 cudnn==7 --from wheel",
+            "resolve tensorflow==1.4 cuda==10.1 --from wheel",
             # All releases are known, or a release of that time cannot know what came later.
             "resolve vllm python==3.6",
             "resolve 'numpy<1.20' python==3.11",
