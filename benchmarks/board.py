@@ -2,9 +2,9 @@
 
     python benchmarks/board.py FOLDER [--of N] [--prove N] [--seed N] [--limit SECONDS]
 
-FOLDER has a clone in each of its folders; --of is how many repositories the board has. Prints the answers, the causes
 FOLDER has a clone in each of its folders; --of is how many repositories the board has. It prints the answers, the
-causes of those that facts do not decide, and each line that had to change. --prove draws repositories by the seed and
+causes of those that facts do not decide, and each line that had to change. With --prove it creates the environments of
+a draw of them, one after the other: it installs and imports packages of others.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def main() -> int:
         for name, count in (("small", LINES), ("large", 4 * LINES)):
             (place / f"{name}.Dockerfile").write_text(lines(count))
         # A refusal ends with 1, which is what is measured here.
-        program = "import sys; from toolmatrix.cli import main_script; sys.exit(main_script() > 1)"
+        program = "import os; from toolmatrix.cli import main_script; os._exit(main_script() > 1)"
         command = [sys.executable, "-c", program]
         judge, measured = [*command, "judge"], Place(str(place / "empty"), env)
         wrong = measured.pairs(

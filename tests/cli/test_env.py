@@ -53,6 +53,15 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str], int]] = {
         {"torch": "2.1.0"},
         0,
     ),
+    "a setup.cfg that asks for nothing leaves it to setup.py": (
+        {
+            "setup.cfg": "[flake8]\nmax-line-length = 100\n",
+            "setup.py": "from setuptools import setup\nsetup(install_requires=['torch==2.1.0'])\n",
+        },
+        {},
+        {"torch": "2.1.0"},
+        0,
+    ),
     "the first extra with a framework": (
         {
             "pyproject.toml": PROJECT.format('"numpy<2"')

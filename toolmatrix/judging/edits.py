@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from toolmatrix.codes.manifests import (
@@ -21,7 +22,7 @@ from toolmatrix.codes.manifests import (
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.pulling import BASE
 from toolmatrix.factbase.records import ClaimRecord
-from toolmatrix.judging.manifests import judge, judge_pairs, refused
+from toolmatrix.judging.manifests import judge, judge_pairs
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests import read
 from toolmatrix.manifests.installed import written
@@ -46,11 +47,12 @@ from toolmatrix.request.judgement import (
     JudgedManifest,
     ManifestRefusal,
     RequestedPart,
+    refused,
 )
 from toolmatrix.request.manifests import match_address, plain
 from toolmatrix.solve.parts import SEVERAL
-from toolmatrix.solve.repair import repairs
-from toolmatrix.solve.request import Ask
+from toolmatrix.solve.repair import Repair, repairs
+from toolmatrix.solve.request import Ask, Request
 from toolmatrix.solve.resolve import Resolution, attempt
 from toolmatrix.value import NamedTuple
 
@@ -323,10 +325,15 @@ def _by_pins(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replaceme
             yield (replacement,) if replacement else ()
 
 
-def _by_repairs(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
-    alone = refused(index, refusal.request)
+@lru_cache(maxsize=64)
+def _repairs(index: Index, request: Request) -> tuple[Repair, ...]:
+    alone = refused(index, request)
     # What is refused with all the rest may go by itself.
-    for repair in () if alone is None else repairs(index, alone, _REPAIRS):
+    return () if alone is None else repairs(index, alone, _REPAIRS)
+
+
+def _by_repairs(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
+    for repair in _repairs(index, refusal.request):
         replacements = []
         for old, new in repair.changes:
             part = _part(refusal, old)

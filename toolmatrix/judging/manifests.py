@@ -9,7 +9,7 @@ that the file leaves open refuses it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 from toolmatrix.codes.manifests import (
@@ -41,12 +41,14 @@ from toolmatrix.request.judgement import (
     JudgedManifest,
     JudgedPair,
     ManifestRefusal,
+    Question,
     RequestedPart,
     RequestedParts,
     builds,
     by_command,
     is_file,
     older,
+    refused,
     wheel_accelerators,
     with_indexes,
     with_reason,
@@ -57,8 +59,7 @@ from toolmatrix.solve.grounds import Core
 from toolmatrix.solve.pairs import RequestFacts
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Request
-from toolmatrix.solve.resolve import Resolution, Unsatisfiable, attempt, resolve, unsatisfiable
-from toolmatrix.value import NamedTuple
+from toolmatrix.solve.resolve import Resolution, Unsatisfiable, attempt, resolve
 
 _WHEEL, _SOURCE = "wheel", "source"
 _DERIVED = "derived"
@@ -131,21 +132,6 @@ def judge_pairs(index: Index, judgement: JudgedManifest) -> Iterator[JudgedPair]
         parts = reading.requested_parts(index, environment, machine.items)
         pairs = _Environment(index, parts, machine).pairs(outcome.refusals)
         yield from with_reason(index, pairs)
-
-
-@lru_cache(maxsize=128)
-def refused(index: Index, request: Request) -> Unsatisfiable | None:
-    """Why a request has no answer, None if it has one; files of a folder, and their edits, ask much the same."""
-    outcome = attempt(index, request)
-    return None if isinstance(outcome, Resolution) else unsatisfiable(outcome, request)
-
-
-class Question(NamedTuple):
-    """Some parts that have to go together, whether as wheels, and what they run on unless their builds say it."""
-
-    parts: tuple[RequestedPart, ...]
-    froms: tuple[str, ...]
-    accelerators: tuple[str, ...]
 
 
 class _Environment:

@@ -46,7 +46,8 @@ _KINDS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"pyproject\.toml",
-        r"setup\.(?:cfg|py)",
+        r"setup\.cfg",
+        r"setup\.py",
         r"Pipfile",
         r"pixi\.toml",
         r"requirements?\.(?:txt|in)",
@@ -64,7 +65,7 @@ _NAMED = (
     "a pyproject.toml, setup.py, setup.cfg, Pipfile, pixi.toml, requirements.txt, environment.yml, cog.yaml,"
     " Dockerfile, install.sh or README.md with packages"
 )
-_ALL_COUNT = 5
+_ALL_COUNT = 6
 # Folders whose files are as near as those beside them.
 _SIDE = re.compile(r"(?:requirements?|docker|conda|envs?|environments?|\.devcontainer)/")
 LEFT_OUT = re.compile(

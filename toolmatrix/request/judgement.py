@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 
 from toolmatrix.codes.manifests import ManifestFinding
 from toolmatrix.errors import ToolmatrixError
@@ -14,6 +14,7 @@ from toolmatrix.manifests.model import PIP, Item, NotRead, ProjectManifest, Trac
 from toolmatrix.request.images import NamedImage
 from toolmatrix.request.machine import TargetMachine
 from toolmatrix.solve.request import Ask, Request
+from toolmatrix.solve.resolve import Resolution, Unsatisfiable, attempt, unsatisfiable
 from toolmatrix.value import NamedTuple, Value
 
 ARCH, DEVICE = "arch", "device"
@@ -184,6 +185,21 @@ def with_indexes(parts: RequestedParts, elsewhere: frozenset[str]) -> RequestedP
     return parts.replace(missing=left, unknown=(*parts.unknown, *unread)) if there else parts
 
 
+class Question(NamedTuple):
+    """Some parts that have to go together, whether as wheels, and what they run on unless their builds say it."""
+
+    parts: tuple[RequestedPart, ...]
+    froms: tuple[str, ...]
+    accelerators: tuple[str, ...]
+
+
+@lru_cache(maxsize=128)
+def refused(index: Index, request: Request) -> Unsatisfiable | None:
+    """Why a request has no answer, None if it has one; files of a folder, and their edits, ask much the same."""
+    outcome = attempt(index, request)
+    return None if isinstance(outcome, Resolution) else unsatisfiable(outcome, request)
+
+
 def requirements_of(index: Index, part: RequestedPart) -> set[str]:
     """The components that hard facts say some release of a part requires."""
     left = index.scale(part.component).select(part.asks[0].selector)
@@ -200,10 +216,16 @@ def builds(index: Index, part: RequestedPart, machine: str = "") -> tuple[str, i
     name = index.builds_of(part.component)
     if not name or part.item.kind != PIP:
         return name, 0
+    selectors = tuple((ask.component, ask.selector) for ask in part.asks)
+    return name, _builds(index, name, selectors, machine)
+
+
+@lru_cache(maxsize=1024)
+def _builds(index: Index, name: str, selectors: tuple[tuple[str, str], ...], machine: str) -> int:
     facts = index.component(name)
     left = all_releases(len(facts.versions))
     selected = [
-        (ask.component, index.scale(ask.component).select(ask.selector)) for ask in part.asks
+        (component, index.scale(component).select(selector)) for component, selector in selectors
     ]
     if machine:
         selected.append(("machine", index.scale("machine").bit(machine)))
@@ -214,12 +236,17 @@ def builds(index: Index, part: RequestedPart, machine: str = "") -> tuple[str, i
         for binding in facts.about(component, left):
             if not binding.conditions and not binding.allowed & mask:
                 left &= ~binding.mask
-    return name, left
+    return left
 
 
 def wheel_accelerators(index: Index, part: RequestedPart, machine: str) -> tuple[str, ...]:
     """What the builds of a package that are left on a machine were made for; nothing where they are not known."""
     name, left = builds(index, part, machine)
+    return _accelerators(index, name, left)
+
+
+@lru_cache(maxsize=1024)
+def _accelerators(index: Index, name: str, left: int) -> tuple[str, ...]:
     accelerators: dict[str, None] = {}
     scale = index.scale("accelerator")
     for binding in index.component(name).about("accelerator", left) if left else ():
