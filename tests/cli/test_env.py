@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DEVICE = "RTX 5090"
 PROJECT = '[project]\nname = "a"\nrequires-python = ">=3.9"\ndependencies = [{}]\n'
-CONDA = "dependencies:\n  - python=3.8\n  - cudatoolkit=11.3\n  - pytorch=1.12.1\n  - pip:\n    - torchinfo\n"
+CONDA = "dependencies:\n  - python=3.8\n  - cudatoolkit=11.3\n  - pytorch=1.12.1\n  - pip:\n    - our-own-package\n"
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:
@@ -218,7 +218,7 @@ def test_the_environment_of_a_repository(name: str, tmp_path: Path) -> None:
 
 
 def test_golden(real: Cli, here: Path) -> None:
-    text = "torch==2.1.0\ntorchvision==0.16.0\nnumpy<2\ntorchinfo\n-e .\n"
+    text = "torch==2.1.0\ntorchvision==0.16.0\nnumpy<2\nour-own-package\n-e .\n"
     write(here, {"requirements.txt": text})
     check(real, "changed", f"env --device '{DEVICE}' --with python==3.11")
 
@@ -228,13 +228,13 @@ def test_the_document_keeps_to_its_schema(real: Cli, here: Path) -> None:
         schema = json.load(stream)
     write(
         here,
-        {"requirements.txt": "torch==2.1.0\ngit+https://example.org/a.git\ntorchinfo\nsix==0.9\n"},
+        {"requirements.txt": "torch==2.1.0\ngit+https://example.org/a.git\nour-own-package\nsix==0.9\n"},
     )
     for options in ((), ("--device", DEVICE), ("--with", "torch==2.4.0", "--device", DEVICE)):
         document = real("env", ".", *options, "--json").json()
         jsonschema.validate(document, schema)
         # Of a package of Python alone no fact asks for one of the releases that are known.
-        assert document["unchecked"] == ["torchinfo", "six==0.9", "git+https://example.org/a.git"]
+        assert document["unchecked"] == ["our-own-package", "six==0.9", "git+https://example.org/a.git"]
     assert (document["environment"], document["outcome"]) == (None, "no")
 
 
@@ -300,7 +300,7 @@ def test_odd_lines_have_an_answer(line: str, tmp_path: Path) -> None:
     ("files", "error"),
     [
         ({}, NothingMatched),
-        ({"requirements.txt": "torchinfo\n"}, NothingMatched),
+        ({"requirements.txt": "our-own-package\n"}, NothingMatched),
         ({"requirements-dev.txt": "torch\n"}, NothingMatched),
         ({"environment.yml": "dependencies:\n  - python=3.10\n"}, NothingMatched),
     ],

@@ -101,7 +101,7 @@ class _Statement(NamedTuple):
     cites: tuple[int, ...]
     turned: bool
     records: tuple[int, ...]
-    excludes: bool = False
+    excludes: bool
 
     def speaks(self, row: int, column: int) -> bool:
         """True if its subject is at the release of the pair."""
@@ -140,7 +140,7 @@ class _Grid:
             if binds and _certain(self.left, fact.conditions) and joins(self.assembly.index, fact):
                 about = fact.mask, fact.allowed, fact.evidence
                 excludes = fact.kind == FAILS
-                self.hard.append(_Statement(*about, (fact.cites,), turned, (), excludes))
+                self.hard.append(_Statement(*about, (fact.cites,), turned, (), excludes=excludes))
         if other == "device" and self.of(subject):
             self.hard += self.running(subject, turned=turned)
         for group in component.row_groups:
@@ -150,7 +150,9 @@ class _Grid:
                 for mask, allowed, cites in zip(
                     group.subjects, group.columns[position], group.cites, strict=True
                 ):
-                    self.soft.append(_Statement(mask, allowed, known, (cites,), turned, ()))
+                    self.soft.append(
+                        _Statement(mask, allowed, known, (cites,), turned, (), excludes=False)
+                    )
 
     def of(self, component: str) -> str:
         """The component that the releases of another are builds of."""
@@ -175,7 +177,7 @@ class _Grid:
                 fits = sum(2 << at for at, mask in enumerate(runs) if mask > 0 and mask & archs)
                 cites = fact.cites, *(limit.cites for limit in known)
                 evidence = words.weaker(fact.evidence, worst)
-                yield _Statement(fact.mask, fits, evidence, cites, turned, ())
+                yield _Statement(fact.mask, fits, evidence, cites, turned, (), excludes=False)
 
     def installed(self) -> bool:
         """True if the request admits nothing but what was built before."""
@@ -206,14 +208,18 @@ class _Grid:
                     allowed &= statement.allowed
                 evidence = words.weakest(s.evidence for s in about)
                 cited = self.touching((cite for s in about for cite in s.cites), build)
-                self.built.append(_Statement(release, allowed, evidence, (), turned, cited))
+                self.built.append(
+                    _Statement(release, allowed, evidence, (), turned, cited, excludes=False)
+                )
                 fits, known = fits | allowed, known | build
                 evidences.append(evidence)
                 cites += cited
             if build_mask and known == build_mask:
                 records = tuple(dict.fromkeys(cites))
                 weakest = words.weakest(evidences)
-                self.closed.append(_Statement(release, fits, weakest, (), turned, records))
+                self.closed.append(
+                    _Statement(release, fits, weakest, (), turned, records, excludes=False)
+                )
 
     def possible(self, builds: str) -> int:
         """The builds of the releases asked for that are for the machine and accelerator of the target."""
