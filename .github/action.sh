@@ -27,7 +27,7 @@ fi
 case "$INPUT_COMMAND" in
 # These make annotations, and the summary, by themselves.
 audit | check | diagnose | doctor | judge | merge | validate) form=github ;;
-diff | env | explain | facts | inventory | list | matrix | plan | resolve | search | show | stages | upgrade | what | why-not) form=md ;;
+diff | env | explain | facts | inventory | list | matrix | news | plan | resolve | search | show | stages | upgrade | what | why-not) form=md ;;
 *) form=text ;;
 esac
 words=("$INPUT_COMMAND" --format "$form")

@@ -210,7 +210,7 @@ def test_what_no_tool_takes_is_named(standing: SessionDefaults) -> None:
     ]
     assert refused("harvest", {}, standing) == [
         "error[TM901]: unknown tool `harvest`",
-        "  expected: resolve, env, why_not, explain, show, diagnose",
+        "  expected: resolve, env, why_not, explain, show, news, diagnose",
     ]
 
 

@@ -103,6 +103,7 @@ def news(
         help="Compare with this matrix: a bundle, the folder of an index, or a front page",
     ),
     lock: Path = option(
+        "-l",
         "--lock",
         shape="path",
         configurable=False,
