@@ -428,8 +428,8 @@ def _redirected(view: View, folder: str, line: str) -> dict[str, str] | None:
     match = _REDIRECTED.fullmatch(line)
     if match is None or view.tree.entry(f"{folder}/{_REDIRECTOR}") is None:
         return None
-    found = _REDIRECTION.findall(view.tree.text(f"{folder}/{match[1]}.py"))
-    return {name: path.removesuffix(".py").removesuffix("/__init__") for name, path in found}
+    pairs = _REDIRECTION.findall(view.tree.text(f"{folder}/{match[1]}.py"))
+    return {name: path.removesuffix(".py").removesuffix("/__init__") for name, path in pairs}
 
 
 def _mapping(text: str) -> dict[str, str]:
