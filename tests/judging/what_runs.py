@@ -202,6 +202,11 @@ _OTHER_SITE = "usr/local/lib/python3.11/dist-packages"
 _DEBIAN_PIP = {**debian(), **numpy(WANTED, _OTHER_SITE)}
 
 WRONG: dict[str, Image] = {
+    "link of another name to a Python": Image(
+        files={**GOOD, **python("opt/other"), "opt/run": link("/opt/other/bin/python3.11")},
+        config=_env(Cmd=["/opt/run", "-m", "app"]),
+        codes=("TM420",),
+    ),
     "archive of pex": Image(
         files={
             **GOOD,
@@ -736,6 +741,26 @@ RIGHT: dict[str, Image] = {
     "venv with the packages of the system": Image(
         files={**GOOD, **venv("opt/venv", system=True)},
         config={"Env": ["PATH=/opt/venv/bin:/usr/local/bin:/bin"]},
+    ),
+    "venv with copies": Image(
+        files={
+            **PYTHON,
+            **venv("opt/venv"),
+            "opt/venv/bin/python": elf(versions=["3.11.2"], needed=["libc.so.6"]),
+            **numpy(WANTED, _VENV_SITE),
+        },
+        config=_env(Entrypoint=["/opt/venv/bin/python", "-m", "app"]),
+    ),
+    "name with a dot": Image(
+        files={
+            **PYTHON,
+            **wheel(
+                *(SITE, "zope.interface", "6.4"),
+                {"zope/interface/__init__.py": b"", f"zope/interface/_c.{GNU}.so": elf(needed=[])},
+            ),
+        },
+        config=_env(),
+        expected=("zope.interface==6.4",),
     ),
     "venv by its entry point": Image(
         files={**PYTHON, **venv("opt/venv"), **numpy(WANTED, _VENV_SITE)},

@@ -231,7 +231,9 @@ class _Steps:
         called = self.which(words[0])
         if not called:
             return None
-        if _PYTHON.fullmatch(posixpath.basename(words[0])):
+        # A link to it may have any name.
+        real = self.view.tree.real(called) or called
+        if any(_PYTHON.fullmatch(posixpath.basename(path)) for path in (words[0], real)):
             return self._interpreter(called, words[0], words[1:])
         entry = self.view.tree.entry(called)
         script = entry.content if entry is not None else None
@@ -273,7 +275,8 @@ class _Steps:
             if isinstance(content, Script) and content.is_archive:
                 archive = first
             elif isinstance(content, ModuleArchive):
-                archive = first if _LOADERS & {name for name, _ in content.names} else ""
+                is_own = not content.is_partial and not _LOADERS & {*dict(content.names)}
+                archive = "" if is_own else first
             elif entry is None or entry.kind != DIRECTORY:
                 # Of an archive and a directory the code is in them.
                 first = posixpath.dirname(first)

@@ -32,7 +32,10 @@ VERSION_TEXTS = tuple(
     (name, re.compile(text))
     for name, text in (
         (r"(.*-)?(gcc|g\+\+|cc1|cc1plus)(-\d+)?", rb"\0(\d+\.\d+\.\d+)\0"),
-        (r"python\d(\.\d+)?[a-z]*|libpython.*\.so.*", rb"\0(\d\.\d+\.\d+(?:(?:a|b|rc)\d+)?\+?)\0"),
+        (
+            r"python(\d(\.\d+)?[a-z]*)?|libpython.*\.so.*",
+            rb"\0(\d\.\d+\.\d+(?:(?:a|b|rc)\d+)?\+?)\0",
+        ),
         (r"clang(-\d+)?|libclang-cpp\.so.*", rb"(?:\0|version )(\d+\.\d+\.\d+)\0"),
         # A file, stored unpacked, of the zip archive behind the program, see src/package-bazel.sh of Bazel.
         (r"bazel[\w.-]*", rb"PK\x03\x04[\x00-\xff]{26}build-label\.txt(\d+\.\d+\.\d+)"),

@@ -72,12 +72,12 @@ class ModuleArchive(Value):
 
 
 def _read_archive(size: int, stream: Readable) -> ModuleArchive:
-    if size > _LARGEST_ARCHIVE:
-        return ModuleArchive(is_partial=True)
-    names: dict[str, str] = {}
-    data = first(size, stream)
+    data = first(size if size <= _LARGEST_ARCHIVE else _LONGEST_LINE, stream)
     head = data[:_LONGEST_LINE].partition(b"\n")[0]
     line = head[2:].decode("utf-8", "surrogateescape") if head.startswith(b"#!") else ""
+    if size > _LARGEST_ARCHIVE:
+        return ModuleArchive(is_partial=True, line=line)
+    names: dict[str, str] = {}
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for info in archive.infolist()[:_MOST_FILES]:
@@ -90,7 +90,7 @@ def _read_archive(size: int, stream: Readable) -> ModuleArchive:
                     unread = not names.get(module) and len(names) < _MOST_PACKAGES
                     names[module] = _version_in(archive, info) if unread else names.get(module, "")
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, zlib.error):
-        return ModuleArchive(is_partial=True)
+        return ModuleArchive(is_partial=True, line=line)
     return ModuleArchive(names=tuple(names.items()), line=line)
 
 

@@ -116,7 +116,7 @@ def parse_expectation(word: str, where: Position | None = None) -> Expectation:
     if name not in PROPERTIES:
         if not _is_selector(rest):
             raise _unread(word, where, "a version after the operator")
-        return Expectation(kind="component", name=name.replace("_", "-"), wanted=rest)
+        return Expectation(kind="component", name=re.sub("[-_.]+", "-", name), wanted=rest)
     if operator != "==":
         raise _unread(word, where, f"`{name}==VALUE`: a property has no order")
     if name == "arch":
