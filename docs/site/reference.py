@@ -229,7 +229,7 @@ def _families() -> Section:
 
 def _packages(family: Family) -> dict[str, str]:
     """The packages of an index that a family reads, each with its component."""
-    if "packages" not in family.fields:
+    if "packages" not in family.fields or family.fields["packages"].items is not None:
         return {}
     return {
         package: node.text or pieces.text(node.fields or {}, "component", package)

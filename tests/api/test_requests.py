@@ -216,7 +216,8 @@ def test_a_matrix_in_bytes_needs_no_file_thread_process_or_clock(
 @pytest.mark.usefixtures("_small_matrix")
 def test_damage_in_bytes_is_found_when_they_are_opened() -> None:
     data = toolmatrix.open_matrix([]).to_bytes()
-    middle = len(data) // 2
+    # Inside of a file: an archive has no checksum of its own names and dates.
+    middle = data.index(b"header.json") + 200
     flipped = bytes([data[middle] ^ 1])
     for damaged in (
         b"",

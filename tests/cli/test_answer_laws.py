@@ -51,14 +51,14 @@ WITH_TORCH = ("torchvision", "torchaudio")
 """What is installed with a torch of the same line, so that a device has to run both."""
 FAMILIES = ("torch", "tensorflow", "jax", "onnxruntime")
 OLDEST = {"jax": (5, 2)}
-"""What a framework's own documentation says of devices: JAX needs SM 5.2."""
+"""What a framework's own documentation says of devices: JAX needs SM 5.2. Builds for Kepler are older than that page."""
 WITHOUT_FAMILY = {(8, 8), (10, 7)}
 """Devices of which no source says whose family they are of."""
 COMPILED_BEFORE = {"tensorflow": (10, 0), "jax": (10, 0)}
 """Frameworks whose kernels are compiled where they run, by a compiler that knows no device from there on."""
 KNOWS_ALL = {"jax": (0, 6)}
 """The first releases of these whose compiler knows them all."""
-BEFORE_AMPERE = re.compile(r"cu(9|10)\d")
+BEFORE_AMPERE = re.compile(r"cu(8|9|10)\d")
 """Lines of CUDA whose cuDNN has kernels for Turing and older devices."""
 
 
@@ -198,7 +198,7 @@ def expected(build: Build, device: str, builds: Iterable[Build]) -> bool:
     number = capability(device)
     if number in ON_ARM_ALONE and build.machine != "aarch64":
         return False
-    if number < OLDEST.get(build.component, (0, 0)) or not runs(device, build.archs):
+    if (5, 0) <= number < OLDEST.get(build.component, (0, 0)) or not runs(device, build.archs):
         return False
     if number >= (8, 0) and BEFORE_AMPERE.match(build.line):
         return False

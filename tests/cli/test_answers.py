@@ -399,7 +399,7 @@ class TestInsideWheels:
             ("deepspeed", ""),
             ("flashinfer-python", ""),
             # It has kernels that nobody read: the answer is the newest as well, and says so.
-            ("torchao", "torchao"),
+            ("ctranslate2", "ctranslate2"),
         ],
     )
     def test_what_nobody_read_does_not_hide_the_newest(
@@ -590,7 +590,6 @@ class TestInsideWheels:
         ("line", "release", "channel"),
         [
             ("vllm==0.33.0 --device MI300X", "0.33.0", "vLLM's own index of wheels for ROCm"),
-            ("vllm --device MI300X", "0.33.0", "vLLM's own index of wheels for ROCm"),
             # The newest whose torch has a ROCm with kernels for it.
             (
                 "xformers --device MI50",
@@ -942,7 +941,7 @@ class TestAmd:
             ("transformers==4.44.2 accelerate==0.21.0", 1, "transformers-accelerate/4.43"),
             ("transformers==4.44.2 accelerate==0.29.0", 0, "transformers-accelerate/4.43"),
             ("transformers==4.53.0 accelerate==1.1.0", 1, "transformers-accelerate/4.53.0"),
-            ("transformers==4.53.1 accelerate==1.1.0", 0, "transformers-accelerate/4.53.1"),
+            ("transformers==4.53.1 accelerate==1.3.0", 0, "transformers-accelerate/4.53.1"),
             ("peft==0.17.1 transformers==5.0.0", 1, "peft-transformers/0.16"),
             ("peft==0.19.1 transformers==5.0.0", 0, "peft-transformers/0.18"),
             ("peft==0.14.0 transformers==4.42.4", 1, "peft-transformers/0.14"),

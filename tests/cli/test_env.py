@@ -228,13 +228,19 @@ def test_the_document_keeps_to_its_schema(real: Cli, here: Path) -> None:
         schema = json.load(stream)
     write(
         here,
-        {"requirements.txt": "torch==2.1.0\ngit+https://example.org/a.git\nour-own-package\nsix==0.9\n"},
+        {
+            "requirements.txt": "torch==2.1.0\ngit+https://example.org/a.git\nour-own-package\nsix==0.9\n"
+        },
     )
     for options in ((), ("--device", DEVICE), ("--with", "torch==2.4.0", "--device", DEVICE)):
         document = real("env", ".", *options, "--json").json()
         jsonschema.validate(document, schema)
         # Of a package of Python alone no fact asks for one of the releases that are known.
-        assert document["unchecked"] == ["our-own-package", "six==0.9", "git+https://example.org/a.git"]
+        assert document["unchecked"] == [
+            "our-own-package",
+            "six==0.9",
+            "git+https://example.org/a.git",
+        ]
     assert (document["environment"], document["outcome"]) == (None, "no")
 
 

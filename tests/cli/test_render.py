@@ -495,7 +495,7 @@ def test_a_target_without_an_answer_is_excluded_where_others_remain(real: Cli, h
     [
         # Where nothing is known of a target it is named, with the code of that.
         (
-            "vllm --target x86,arm,amd",
+            "vllm==0.33.0 --target x86,arm,amd",
             4,
             "excluded amd: no fact says",
             {"x86": "vllm==", "arm": "vllm=="},

@@ -483,13 +483,14 @@ def test_tables_that_are_refused(tmp_path: Path, text: str, message: str) -> Non
         (
             facts(statements=[statement(wants={"gcc": "7"})]),
             ("facts.yaml:8:3: a statement has an unknown key; expected id, evidence, source, where, "
-            "note, when, needs, requires, limits, offers, tested, says, topic, stands-for, decides, rule, "
+            "note, when, needs, requires, limits, fails, offers, tested, symptom, read, "
+            "says, topic, stands-for, decides, rule, "
             f"unreleased; found `wants`; {SHAPE}"),
         ),
         (
             facts(statements=[statement()]),
             ("facts.yaml:3:3: a statement says nothing; "
-            f"expected one or more of needs, requires, limits, offers, tested; found none of them; {SHAPE}"),
+            f"expected one or more of needs, requires, limits, fails, offers, tested; found none of them; {SHAPE}"),
         ),
         (
             facts(statements=[statement(when={}, needs=["gcc"])]),

@@ -221,15 +221,20 @@ def test_every_series_of_gcc_has_one_archive(recipes: dict[str, Recipe], index: 
         assert max(Counter(step.name for step in found).values()) == 1, release
 
 
-def test_every_release_of_numpy_has_one_checksum(recipes: dict[str, Recipe], index: Index) -> None:
-    checksums = set()
+def test_every_release_of_numpy_that_is_not_refused_has_one_checksum(
+    recipes: dict[str, Recipe], index: Index
+) -> None:
+    checksums = []
     for release in index.component("numpy").versions:
-        found = alone(index, numpy=release).all(recipes["numpy"].steps)
+        picked = alone(index, numpy=release)
+        if picked.all(recipes["numpy"].refuses):
+            continue
+        found = picked.all(recipes["numpy"].steps)
         checksum, wheel, install, verify = merged_steps(found)[0].env, *found[1:]
         assert [wheel.name, install.name, verify.name] == ["wheel", "install", "import"], release
         assert len(checksum["SHA256"]) == 64, release
-        checksums.add(checksum["SHA256"])
-    assert len(checksums) == len(index.component("numpy").versions)
+        checksums.append(checksum["SHA256"])
+    assert len({*checksums}) == len(checksums) > 50
 
 
 def test_every_release_of_lightgbm_that_is_not_refused_has_one_checksum(

@@ -29,9 +29,9 @@ _FILES = (
     "/usr/local/cuda/version.json",
     "/usr/local/cuda/version.txt",
     *("/etc/ld.so.conf", "/etc/ld.so.conf.d/*", "/etc/ld.so.preload"),
-    # By these names the loader is known, and the directories of the architecture.
-    *("/lib/ld-musl-*", "/lib64", "/bin/sh"),
 )
+# By these names the loader is known, and the directories of the architecture.
+_NAMES = ("/lib/ld-musl-*", "/lib64", "/bin/sh")
 # What is read below each directory that the default interpreter imports from.
 _RECORDS = (
     "*.dist-info/METADATA",
@@ -91,7 +91,7 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
 def _view(machine: Machine, image: ImageMetadata, sites: Sequence[str]) -> View:
     budget = Budget(SUBJECT)
     tree = Tree()
-    patterns = [*_FILES, *(f"{site}/{record}" for site in sites for record in _RECORDS)]
+    patterns = [*_FILES, *_NAMES, *(f"{site}/{record}" for site in sites for record in _RECORDS)]
     paths = [path for pattern in patterns for _, path in machine.paths(pattern)]
     # A directory on PYTHONPATH may be a whole project; what is below others belongs to packages.
     paths += [site for site in sites if site.endswith("-packages")]
