@@ -51,7 +51,7 @@ WITH_TORCH = ("torchvision", "torchaudio")
 """What is installed with a torch of the same line, so that a device has to run both."""
 FAMILIES = ("torch", "tensorflow", "jax", "onnxruntime")
 OLDEST = {"jax": (5, 2)}
-"""What a framework's own documentation says of devices: JAX needs SM 5.2. Builds for Kepler are older than that page."""
+"""What a framework's own documentation says of devices: JAX needs SM 5.2; builds for Kepler are older."""
 WITHOUT_FAMILY = {(8, 8), (10, 7)}
 """Devices of which no source says whose family they are of."""
 COMPILED_BEFORE = {"tensorflow": (10, 0), "jax": (10, 0)}

@@ -550,7 +550,10 @@ class _Components(_Heads):
 
     def get(self, name: str, default: Any = None) -> Any:
         """The head of a component, or the default."""
-        return self[name] if name in self else default
+        try:
+            return self[name]
+        except KeyError:
+            return default
 
     def _take(self, name: str) -> bool:
         head = self._independents.get(name) or self._find(name)

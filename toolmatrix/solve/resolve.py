@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 _TRIES = 8
 """Answers of a changed request that are tried where some evidence is demanded."""
 
+# What a claim of these kinds excludes is no reason for the other to be there.
+_BOUNDS = ("limits", FAILS)
+
 
 class Cite(NamedTuple):
     """One fact behind a choice: the record of the claim, its evidence as used here, the rules it was widened by."""
@@ -538,8 +541,7 @@ class TargetAnswer:
             cites=tuple(dict.fromkeys([*cites, *self.offers(variable)])),
             disputed=self.disputed(variable),
             parent=next(
-                (owner.component for owner, fact in claims if fact.kind not in ("limits", FAILS)),
-                "",
+                (owner.component for owner, fact in claims if fact.kind not in _BOUNDS), ""
             ),
         )
 
