@@ -348,6 +348,7 @@ def _touching_nogoods(
     of_target: dict[str, Relations] = {}
     for pair in touching:
         first = assembly.variable(pair.target, pair.component)
+        about = pair.target, pair.component, pair.other, 0
         terms = [(first.number, 1 << values[first.number])]
         # Devices are given, each by itself.
         if other := assembly.pick(pair.target, pair.other):
@@ -367,19 +368,15 @@ def _touching_nogoods(
                     # Then facts of the two alone join them, whichever their releases.
                     for joined, releases in relations.joinable(pair.component, pair.other).items():
                         unjoined = [(first.number, releases), (other.number, ~joined & ~1)]
-                        stated.append(_not_all([*unjoined, *between], pair))
+                        stated.append(Statement(tuple(sorted([*unjoined, *between])), *about))
             elif pair.reason == UNJOINED and not relations.declares(pair.component, pair.other):
                 # Then no other release of that is independent of this one: none will do but what some fact joins.
                 for joined, releases in relations.joinable(pair.component, pair.other).items():
                     if releases >> values[first.number] & 1:
                         excluded |= ~joined & ~1
             terms.append((other.number, excluded))
-        stated.append(_not_all(terms, pair))
+        stated.append(Statement(tuple(sorted(terms)), *about))
     return stated
-
-
-def _not_all(terms: list[tuple[int, int]], pair: Touching) -> Statement:
-    return Statement(tuple(sorted(terms)), pair.target, pair.component, pair.other, 0)
 
 
 def attach_evidence(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
