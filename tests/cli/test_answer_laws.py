@@ -58,7 +58,7 @@ COMPILED_BEFORE = {"tensorflow": (10, 0), "jax": (10, 0)}
 """Frameworks whose kernels are compiled where they run, by a compiler that knows no device from there on."""
 KNOWS_ALL = {"jax": (0, 6)}
 """The first releases of these whose compiler knows them all."""
-BEFORE_AMPERE = re.compile(r"cu(8|9|10)\d")
+BEFORE_AMPERE = re.compile(r"cu(?:da)?(8|9|10)\d")
 """Lines of CUDA whose cuDNN has kernels for Turing and older devices."""
 
 

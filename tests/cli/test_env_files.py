@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 BESIDE = Path(sys.executable).parent
 SERIES = ".".join(platform.python_version_tuple()[:2])
 CHANNEL = "https://download.pytorch.org/whl"
-REQUIREMENTS = "torch==2.7.0\nnumpy<2.3\nour-own-package\ngit+https://example.org/a.git#egg=a\n"
+REQUIREMENTS = "torch==2.7.0\nnumpy<2.3\nourpackage\ngit+https://example.org/a.git#egg=a\n"
 DEVICE = "RTX 5090"
 
 
@@ -96,12 +96,12 @@ def stock_all(server: Server, plans: dict[str, EnvironmentPlan]) -> None:
         for package in plan.packages:
             name, _, version = package.partition("==")
             stock(server, "", name, version, [])
-    stock(server, "", "our-own-package", "0.8", [])
+    stock(server, "", "ourpackage", "0.8", [])
 
 
 @pytest.mark.process
 def test_uv_locks_one_project_for_all_targets(server: Server, tmp_path: Path) -> None:
-    (tmp_path / "requirements.txt").write_text("torch\nnumpy\nour-own-package\n")
+    (tmp_path / "requirements.txt").write_text("torch\nnumpy\nourpackage\n")
     answer = toolmatrix.env(tmp_path, target=("x86", "amd", "arm"), with_=f"python=={SERIES}")
     text = answer.file("uv")
     cpu = toolmatrix.env(tmp_path, accelerator="none", with_=f"python=={SERIES}").plans["x86"]
@@ -128,7 +128,7 @@ def test_a_project_of_uv_for_one_target(repository: Path) -> None:
     text = toolmatrix.env(repository, device=DEVICE, with_="python==3.11").file("uv")
     project: dict[str, Any] = toml.parse(text, "", LockError, "it")
     assert project["project"]["dependencies"] == [
-        *("torch==2.7.0", "numpy==2.2.6", "our-own-package"),
+        *("torch==2.7.0", "numpy==2.2.6", "ourpackage"),
         "a @ git+https://example.org/a.git",
     ]
     assert project["tool"]["uv"]["sources"] == {"torch": {"index": "channel-1"}}
@@ -139,7 +139,7 @@ def test_a_project_of_uv_for_one_target(repository: Path) -> None:
 
 WRITTEN = {
     "pip": [
-        *(f"--extra-index-url {CHANNEL}/cu128", "torch==2.7.0", "numpy==2.2.6", "our-own-package"),
+        *(f"--extra-index-url {CHANNEL}/cu128", "torch==2.7.0", "numpy==2.2.6", "ourpackage"),
         "git+https://example.org/a.git#egg=a",
     ]
 }
@@ -181,7 +181,7 @@ def test_one_target_for_a_file_of_pip(repository: Path) -> None:
 def test_pylock_has_files_and_hashes(server: Server, tmp_path: Path, cli: Cli) -> None:
     folder = tmp_path / "repository"
     folder.mkdir()
-    (folder / "requirements.txt").write_text("torch\nnumpy\nour-own-package\n")
+    (folder / "requirements.txt").write_text("torch\nnumpy\nourpackage\n")
     stock_all(server, toolmatrix.env(folder).plans)
     path = f"{BESIDE}:{os.environ['PATH']}"
     index = {"UV_DEFAULT_INDEX": f"{server.url}/simple", "UV_NO_CACHE": "1", "PATH": path}
@@ -189,7 +189,7 @@ def test_pylock_has_files_and_hashes(server: Server, tmp_path: Path, cli: Cli) -
     lock: dict[str, Any] = toml.parse(run.out, "", LockError, "it")
     assert lock["lock-version"] == "1.0"
     names = {package["name"] for package in lock["packages"]}
-    assert {"torch", "numpy", "our-own-package"} <= names
+    assert {"torch", "numpy", "ourpackage"} <= names
     assert all(wheel["hashes"] for p in lock["packages"] for wheel in p["wheels"])
 
 
@@ -225,7 +225,7 @@ def test_a_file_is_printed_in_the_place_of_the_answer(real: Cli, here: Path) -> 
 CODE = {
     "main.py": "import os, numpy.linalg\nfrom own import x\nif TYPE_CHECKING:\n    import typed\n"
     "try:\n    import apex\nexcept ImportError:\n    import fallback\n",
-    "own/__init__.py": "from . import y\nimport our-own-package\n",
+    "own/__init__.py": "from . import y\nimport ourpackage\n",
     "own/broken.py": "def f(:\n",
     "tests/test_own.py": "import pytest\n",
     "setup.py": "import setuptools\n",
@@ -244,7 +244,7 @@ def code(folder: Path) -> Path:
 
 def test_what_code_imports_is_read_and_not_run(tmp_path: Path) -> None:
     imports = source_imports(str(code(tmp_path)))
-    assert imports.needed == ("numpy", "our-own-package")
+    assert imports.needed == ("numpy", "ourpackage")
     assert imports.optional == ("apex", "fallback")
     assert imports.unparsed == ("own/broken.py",)
 
@@ -259,12 +259,12 @@ def test_a_proof_has_to_be_allowed(real: Cli, here: Path) -> None:
 @pytest.mark.process
 def test_a_proof_installs_and_imports(server: Server, cli: Cli, here: Path) -> None:
     code(here)
-    (here / "requirements.txt").write_text("numpy\nour-own-package\n")
+    (here / "requirements.txt").write_text("numpy\nourpackage\n")
     (version,) = toolmatrix.env(here, with_=f"python=={SERIES}").plans.values()
     members = {"numpy/__init__.py": b"", "numpy/linalg.py": b""}
     release = version.versions["numpy"]
     shop.stock(server, "numpy", [shop.installable("numpy", release, members)])
-    shop.stock(server, "our-own-package", [shop.installable("our-own-package", "0.8", {})])
+    shop.stock(server, "ourpackage", [shop.installable("ourpackage", "0.8", {})])
     index = {
         "UV_DEFAULT_INDEX": f"{server.url}/simple",
         "UV_NO_CACHE": "1",
@@ -275,9 +275,9 @@ def test_a_proof_installs_and_imports(server: Server, cli: Cli, here: Path) -> N
     run = cli("env", "--with", f"python=={SERIES}", "--prove", "--yes", **index)
     proof = json.loads((here / "toolmatrix-proof.json").read_text())
     steps = {(step["kind"], step["name"]): step["passed"] for step in proof["steps"]}
-    # The wheel of our-own-package here has no module.
+    # The wheel of ourpackage here has no module.
     assert steps["import", "numpy"]
-    assert not steps["import", "our-own-package"]
+    assert not steps["import", "ourpackage"]
     assert not steps["optional", "apex"]
     assert (run.code, proof["passed"]) == (1, False)
     assert "FAIL" in run.out

@@ -65,6 +65,7 @@ def everything(index: Index) -> Any:
         index.sources(),
         index.products(),
         index.images(),
+        index.reports(),
         index.terms(),
         {name: index.channel(name) for name in index.channels()},
         {name: index.independent_row(name) for name in index.independents()},

@@ -169,7 +169,10 @@ def test_one_pattern_says_which_of_many_matched() -> None:
 
 def test_what_is_read_of_a_running_machine_is_declared() -> None:
     """Its lists are of shell patterns, as directories of a machine are not walked."""
-    sites = [f"/usr/lib/python3.11/{one}" for one in system._RECORDS]
+    # Modules are looked for by their names alone.
+    sites = [
+        f"/usr/lib/python3.11/{one}" for one in system._RECORDS if one[:2] != "*." or "/" in one
+    ]
     for pattern in (*system._FILES, *sites):
         path = pattern.strip("/").replace("*", "a-1")
         assert observe._KEEP.fullmatch(path), pattern

@@ -530,35 +530,38 @@ def _fact(values: Sequence[Any]) -> FactRecord:
 
 
 class _Components(_Heads):
-    """The heads of components by their names, and of independent packages that are asked for by name."""
+    """The heads of components by their names; an independent package is behind them once it is asked for by name."""
 
     def __init__(
         self, heads: Mapping[str, ComponentHead], find: Callable[[str], ComponentHead | None]
     ) -> None:
         super().__init__(heads)
         self._find = find
-        # Apart from the others, so that what goes through all components sees the same ones whatever was asked before.
-        self._independents: dict[str, ComponentHead] = {}
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or (isinstance(name, str) and self._take(name))
 
     def __missing__(self, name: str) -> ComponentHead:
         if self._take(name):
-            return self._independents[name]
+            return self[name]
         raise KeyError(name)
+
+    # Who goes through all of them may ask for one more on the way.
+    def __iter__(self) -> Iterator[str]:
+        return iter(super().copy())
+
+    def items(self) -> Any:
+        """The names and heads of now."""
+        return super().copy().items()
 
     def get(self, name: str, default: Any = None) -> Any:
         """The head of a component, or the default."""
-        try:
-            return self[name]
-        except KeyError:
-            return default
+        return super().get(name, default) if name in self else default
 
     def _take(self, name: str) -> bool:
-        head = self._independents.get(name) or self._find(name)
+        head = self._find(name)
         if head is not None:
-            self._independents[name] = head
+            self[name] = head
         return head is not None
 
 

@@ -6,7 +6,7 @@ Pure computation: results are values and record numbers of the index; `report` w
 from __future__ import annotations
 
 from toolmatrix.factbase import evidence as words
-from toolmatrix.factbase.records import FAILS, JOINS_NONE, MINIMUM
+from toolmatrix.factbase.records import BOUNDS, JOINS_NONE, MINIMUM
 from toolmatrix.solve.assemble import Assembly, assembled
 from toolmatrix.solve.engine import Conflict, settle, solve
 from toolmatrix.solve.known import BOUND, UNJOINED, Relations, closure, joined_variables, roots
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 _TRIES = 8
 """Answers of a changed request that are tried where some evidence is demanded."""
-
-# What a claim of these kinds excludes is no reason for the other to be there.
-_BOUNDS = ("limits", FAILS)
 
 
 class Cite(NamedTuple):
@@ -537,9 +534,7 @@ class TargetAnswer:
             evidence=evidence,
             cites=tuple(dict.fromkeys([*cites, *self.offers(variable)])),
             disputed=self.disputed(variable),
-            parent=next(
-                (owner.component for owner, fact in claims if fact.kind not in _BOUNDS), ""
-            ),
+            parent=next((owner.component for owner, fact in claims if fact.kind not in BOUNDS), ""),
         )
 
     def known(self, variable: Variable, claims: Sequence[Claim]) -> tuple[list[Cite], str]:
