@@ -11,7 +11,6 @@ from hashlib import sha256
 from html import escape
 from urllib.parse import quote
 
-from toolmatrix.api import online
 from toolmatrix.api.caller import caller
 from toolmatrix.api.harvests import Effort, cache, compare_with_file
 from toolmatrix.api.requests import open_matrix
@@ -103,6 +102,7 @@ def add(
     """
     from tempfile import TemporaryDirectory
 
+    from toolmatrix.api import online
     from toolmatrix.harvest import runs
     from toolmatrix.harvest.transport import Session
 
@@ -169,6 +169,8 @@ def _document(
     context: HarvestContext, package: str, version: str, *, contents: bool
 ) -> dict[str, Any]:
     """The facts of METADATA, and of the contents of the newest release."""
+    from toolmatrix.api import online
+
     wanted = {"newest": online.NEWEST, "besides": f"=={version}" if version else "*"}
     document = online.packages_document(context, {package: wanted})
     rows = document["tables"][0]["rows"]
