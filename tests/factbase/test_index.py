@@ -171,8 +171,11 @@ def test_a_file_that_is_no_json_is_damage(tiny: dict[str, bytes], text: bytes) -
     for name in tiny.keys() - {"builds.jsonl", INDEPENDENTS_PACKED}:
         sizes = {**json.loads(tiny[HEADER])["sizes"], name: len(text)}
         header = json.dumps(json.loads(tiny[HEADER]) | {"sizes": sizes}).encode()
+        damaged = {**tiny, HEADER: header, name: text}
         with pytest.raises(IndexDamaged):
-            everything(opened({**tiny, HEADER: header, name: text}))
+            everything(opened(damaged))
+        with pytest.raises(IndexDamaged):
+            opened(damaged).check()
 
 
 def test_a_file_that_is_missing_is_damage(tiny: dict[str, bytes]) -> None:

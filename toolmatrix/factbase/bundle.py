@@ -49,6 +49,7 @@ def make(index: Index, paths: Sequence[str]) -> bytes:
     files = {_INDEX + name: data for name, data in index.files().items()}
     fronts = []
     for number, path in enumerate(paths):
+        # Files on top may have the names of those of the matrix.
         below = f"on-top/{number}/" if number else ""
         fronts.append(below + os.path.basename(path))
         for name in load.files(path):
@@ -129,17 +130,18 @@ def unpack(data: bytes, place: str) -> dict[str, bytes]:
             "this bundle is damaged", where=Position(place), expected=expected, found=found
         )
 
+    # What is cheap to see comes first: an archive that was cut needs no digest.
     if len(packed) != head["size"]:
         raise damaged(f"{head['size']} bytes behind the first line", f"{len(packed)}")
     if (digest := sha256(packed).hexdigest()) != head["sha256"]:
         raise damaged(f"the SHA-256 {head['sha256']}", digest)
     files = _members(packed, damaged)
-    below = {name.removeprefix(_INDEX): data for name, data in files.items()}
     try:
-        index = Index("", in_memory(below))
+        index = _index(files, "")
         index.check()
     except IndexDamaged as error:
         raise damaged(f"an index of the format {FORMAT}", str(error.where)) from None
+    # The first line alone decides whether there is anything new.
     declared = {key: head[key] for key in ("digest", "date", "facts")}
     inside = {key: index.header[key] for key in declared}  # type: ignore[literal-required]
     if inside != declared:
@@ -149,8 +151,13 @@ def unpack(data: bytes, place: str) -> dict[str, bytes]:
 
 def index(data: bytes, place: str) -> Index:
     """The index in a bundle. Raises MatrixError."""
-    files = {name.removeprefix(_INDEX): data for name, data in unpack(data, place).items()}
-    return Index(place, in_memory(files))
+    return _index(unpack(data, place), place)
+
+
+def _index(files: Mapping[str, bytes], place: str) -> Index:
+    return Index(
+        place, in_memory({name.removeprefix(_INDEX): data for name, data in files.items()})
+    )
 
 
 def _members(packed: bytes, damaged: Callable[[str, str], MatrixError]) -> dict[str, bytes]:
@@ -175,6 +182,7 @@ def _members(packed: bytes, damaged: Callable[[str, str], MatrixError]) -> dict[
 def write(files: Mapping[str, bytes], path: str) -> None:
     """Write the files of a bundle into a new folder. Raises OSError."""
     for name, data in files.items():
+        # Names were checked when the bundle was read.
         place = os.path.join(path, name)
         os.makedirs(os.path.dirname(place), exist_ok=True)
         with open(place, "wb") as stream:

@@ -80,6 +80,7 @@ def _releases(words: Sequence[str]) -> tuple[list[str], list[str], list[int]]:
         version = word
         for sign in "@+-":
             version, mark, distance = word.partition(sign)
+            # Days between releases are shorter to write than dates, and few releases have none.
             if mark:
                 ahead = timedelta(int(mark + distance)) if sign != "@" else timedelta()
                 day = (day or date.min) + ahead if sign != "@" else date.fromisoformat(distance)
@@ -89,6 +90,7 @@ def _releases(words: Sequence[str]) -> tuple[list[str], list[str], list[int]]:
         if version.endswith("!"):
             version = version[:-1]
             yanked.append(len(versions))
+        # What is no version would be admitted by no selector, and no error would say so.
         key(version)
         versions.append(version)
         dates.append(day.isoformat() if distance and day else "")
@@ -105,6 +107,7 @@ def _statements(
         if not colon:
             raise ValueError(f"no releases in `{entry}`")
         stated, _, when = stated.partition(" if ")
+        # A Requires-Python needs no name: its cell has those of Python alone.
         name, _, selector = stated.partition(" ") if not component else (component, "", stated)
         conditions = dict(_condition(word) for word in when.split(",") if word)
         runs = [_run(span, places) for span in spans.split()]
@@ -149,12 +152,14 @@ class IndependentSection:
 
     def facts(self) -> ComponentFacts:
         """The section; `records` are complete then."""
+        # Answers without such a package do not load what compiles a matrix.
         from toolmatrix.factbase.writer import since
 
         row = self.row
         days, masks = since(row.versions, row.dates)
         releases = [self._add(self._release(place)) for place in range(len(row.versions))]
         groups = [*self._groups()]
+        # Releases whose METADATA was not read whole are not in the row.
         everything = (2 << len(row.versions)) - 2
         return ComponentFacts(
             blocks=[0],
@@ -223,6 +228,7 @@ class IndependentSection:
             claim = self._claim(statement, number)
             record = self.ids[claim.id] = self._add(claim)
             bound.append((mask, allowed, self._cite(statement.runs, record)))
+            # A minimum admits what came later, of which its author knew nothing.
             for left, runs in self._later(statement).items():
                 rest = (scale(component).everything | 1) & ~left
                 unread.append((mask_of(runs), rest, self._cite(runs, record, unread=True)))
@@ -244,6 +250,7 @@ class IndependentSection:
     def _later(self, statement: ReleaseStatement) -> dict[int, list[tuple[int, int]]]:
         """What a minimum leaves unread: releases of the component, by the runs of releases whose days leave them."""
         heads, component = self.index.header["components"], statement.component
+        # Of a component that breaks nothing every later release will do.
         if not (heads[component]["major"] or self.index.breaks(component)):
             return {}
         from toolmatrix.factbase.minimums import find_later, of_index
@@ -252,6 +259,7 @@ class IndependentSection:
         left: dict[int, list[tuple[int, int]]] = {}
         for first, last in statement.runs:
             for place in range(first, last + 1):
+                # A release without a day was out when the list was read.
                 day = self.row.dates[place] or self.index.source(self.source.name).read
                 later = find_later(counterpart, statement.selector, day)
                 if later is not None:

@@ -19,7 +19,7 @@ import zlib
 
 from toolmatrix.errors import MatrixError, Position
 from toolmatrix.factbase.records import (
-    FAILS,
+    BOUNDS,
     KINDS,
     BindingGroup,
     BreakRecord,
@@ -314,9 +314,12 @@ class Index:
     def check(self) -> None:
         """Read all that there is. Raises IndexDamaged for what cannot be read, or is of another shape."""
         try:
-            for table in ("owners", "channels", "products", "support", "breaks"):
-                self._table(table)
+            for file in self.header["sizes"]:
+                if file.endswith(".json"):
+                    self._table(file.removesuffix(".json"))
             self.sources()
+            for package in self.independents():
+                self.independent_row(package)
             for component in self._all:
                 if component:
                     self.scale(component)
@@ -348,9 +351,7 @@ class Index:
         """The bindings of a component by which others must be there: all but limits and failures."""
         if name not in self._requirements:
             self._requirements[name] = [
-                group
-                for group in self.component(name).binding_groups
-                if group.kind not in ("limits", FAILS)
+                group for group in self.component(name).binding_groups if group.kind not in BOUNDS
             ]
         return self._requirements[name]
 
