@@ -21,6 +21,8 @@ from toolmatrix.factbase.store import open_index
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    import pytest
+
     from toolmatrix.factbase.index import Index
     from toolmatrix.factbase.model import Matrix
 
@@ -141,3 +143,14 @@ def opened_once(overlays: Sequence[str], env: Mapping[str, str], *making: Any) -
 
 if __name__ == "__main__":
     index()
+
+
+def small_built_in(root: Path, monkeypatch: pytest.MonkeyPatch, families: str = "") -> Path:
+    """A copy of the small matrix in the place of the built-in one, with what its harvesters read."""
+    shutil.copytree(SMALL, root)
+    if families:
+        (root / "matrix").mkdir()
+        (root / "matrix" / "families.yaml").write_text(families)
+    monkeypatch.setattr(resources, "matrix_root", lambda: str(root))
+    monkeypatch.setattr(resources, "builtin_index", lambda: None)
+    return root

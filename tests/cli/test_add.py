@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import SMALL
 from tests.cli.test_documents import validated
 from tests.harvest import shop
-from toolmatrix import resources
+from tests.matrix import small_built_in
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -32,12 +30,7 @@ ASK = ("resolve", "our-lib", "--from", "wheel", "--target", "x86", "--json")
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A small matrix in the place of the built-in one, and files of a user's own."""
-    root = tmp_path / "root"
-    shutil.copytree(SMALL, root)
-    (root / "matrix").mkdir()
-    (root / "matrix" / "families.yaml").write_text(FAMILIES)
-    monkeypatch.setattr(resources, "matrix_root", lambda: str(root))
-    monkeypatch.setattr(resources, "builtin_index", lambda: None)
+    small_built_in(tmp_path / "root", monkeypatch, FAMILIES)
     folder = here / "index" / "our-lib"
     folder.mkdir(parents=True)
     for file in (WHEEL, OLD):

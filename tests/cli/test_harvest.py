@@ -13,6 +13,7 @@ import pytest
 from tests.cli.conftest import SMALL
 from tests.cli.test_documents import validated
 from tests.harvest import shop
+from tests.matrix import small_built_in
 from toolmatrix import resources
 
 if TYPE_CHECKING:
@@ -45,13 +46,7 @@ WRITTEN = (
 @pytest.fixture(autouse=True)
 def matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A small matrix with a family, in the place of the built-in one."""
-    root = tmp_path / "root"
-    shutil.copytree(SMALL, root)
-    (root / "matrix").mkdir()
-    (root / "matrix" / "families.yaml").write_text(FAMILIES)
-    monkeypatch.setattr(resources, "matrix_root", lambda: str(root))
-    monkeypatch.setattr(resources, "builtin_index", lambda: None)
-    return root
+    return small_built_in(tmp_path / "root", monkeypatch, FAMILIES)
 
 
 @pytest.fixture

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import toolmatrix
-from tests.cli.conftest import SMALL
 from tests.cli.test_documents import validated
 from tests.harvest import shop
-from tests.images import hostile
 from tests.images.hostile import Reply
-from toolmatrix import resources
+from tests.matrix import small_built_in
 from toolmatrix.api import online, requests
 from toolmatrix.api.locks import Locked
 from toolmatrix.errors import UsageError
-from toolmatrix.harvest import families
-from toolmatrix.harvest.families import Indexes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,16 +45,8 @@ DAY = {"SOURCE_DATE_EPOCH": "1767312000"}
 @pytest.fixture(autouse=True)
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A server that is the index of this machine's user, who has a small matrix in the place of the built-in one."""
-    root = tmp_path / "root"
-    shutil.copytree(SMALL, root)
-    (root / "matrix").mkdir()
-    (root / "matrix" / "families.yaml").write_text(FAMILIES)
-    monkeypatch.setattr(resources, "matrix_root", lambda: str(root))
-    monkeypatch.setattr(resources, "builtin_index", lambda: None)
-    monkeypatch.setattr("toolmatrix.http.BACKOFF", 0)
-    with hostile.running() as found:
-        where = Indexes(urls=(f"{found.url}/simple/",))
-        monkeypatch.setattr(families, "indexes", lambda _env: where)
+    small_built_in(tmp_path / "root", monkeypatch, FAMILIES)
+    with shop.as_index_of_user(monkeypatch) as found:
         shop.stock(found, "lib", [NEW, OLD])
         yield found
 

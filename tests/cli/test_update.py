@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import shutil
 from functools import partial
 from hashlib import blake2b, sha256
 from pathlib import Path
@@ -13,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tests.cli.conftest import SMALL
 from tests.cli.test_documents import validated
 from tests.images import hostile, registries
 from tests.images.hostile import Reply
-from toolmatrix import __version__, resources
+from tests.matrix import small_built_in
+from toolmatrix import __version__
 from toolmatrix.api import feeds
 from toolmatrix.errors import MatrixError
 from toolmatrix.factbase import installed
@@ -42,11 +41,7 @@ def own(cli: Cli, tmp_path: Path) -> Cli:
 @pytest.fixture(autouse=True)
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A small matrix in the place of the built-in one."""
-    root = tmp_path / "root"
-    shutil.copytree(SMALL, root)
-    monkeypatch.setattr(resources, "matrix_root", lambda: str(root))
-    monkeypatch.setattr(resources, "builtin_index", lambda: None)
-    return root
+    return small_built_in(tmp_path / "root", monkeypatch)
 
 
 @pytest.fixture

@@ -8,18 +8,33 @@ import json
 import re
 import tarfile
 import zipfile
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tests.images.hostile import Reply
+from tests.images.hostile import Reply, running
+from toolmatrix.harvest import families
+from toolmatrix.harvest.families import Indexes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import pytest
 
     from tests.images.hostile import Asked, Server
 
     Give = Callable[[Asked, bytes], Reply]
 
 JSON = "application/vnd.pypi.simple.v1+json"
+
+
+@contextmanager
+def as_index_of_user(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """A server that is the index of this machine's user, and is asked again at once where it fails."""
+    monkeypatch.setattr("toolmatrix.http.BACKOFF", 0)
+    with running() as found:
+        where = Indexes(urls=(f"{found.url}/simple/",))
+        monkeypatch.setattr(families, "indexes", lambda _env: where)
+        yield found
 
 
 class File(NamedTuple):

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.harvest import shop
-from tests.images import hostile
 from toolmatrix.errors import HarvestRefused
 from toolmatrix.harvest import families
-from toolmatrix.harvest.families import HarvestContext, Indexes
+from toolmatrix.harvest.families import HarvestContext
 from toolmatrix.harvest.transport import Session
 
 if TYPE_CHECKING:
@@ -27,10 +26,7 @@ ANY, X86 = "py3-none-any", "cp38-cp38-manylinux_2_17_x86_64"
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr("toolmatrix.http.BACKOFF", 0)
-    with hostile.running() as found:
-        where = Indexes(urls=(f"{found.url}/simple/",))
-        monkeypatch.setattr(families, "indexes", lambda _env: where)
+    with shop.as_index_of_user(monkeypatch) as found:
         yield found
 
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.harvest import shop
-from tests.images import hostile
 from tests.images.hostile import Reply
 from toolmatrix.errors import HarvestRefused, IndexFailed, MatrixError, NothingMatched
 from toolmatrix.harvest import families, runs
-from toolmatrix.harvest.families import HarvestContext, Indexes
+from toolmatrix.harvest.families import HarvestContext
 from toolmatrix.harvest.transport import Session
 
 if TYPE_CHECKING:
@@ -32,10 +31,7 @@ X86 = "manylinux_2_17_x86_64"
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A server that is the index of this machine's user."""
-    monkeypatch.setattr("toolmatrix.http.BACKOFF", 0)
-    with hostile.running() as found:
-        where = Indexes(urls=(f"{found.url}/simple/",))
-        monkeypatch.setattr(families, "indexes", lambda _env: where)
+    with shop.as_index_of_user(monkeypatch) as found:
         yield found
 
 
