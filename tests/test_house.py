@@ -34,7 +34,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LONGEST_MODULE = 700  # where it is one thing
 LONGEST_FUNCTION = 60
 # What was reached; they may rise and must not fall.
-COMMENTED = 0.037
+COMMENTED = 0.038
 DOCUMENTED = 0.9
 
 # Arrows point down only, and never sideways to another part of the same floor.

@@ -90,6 +90,7 @@ def read_rest(stream: ByteStream, begin: bytes, most: int) -> bytes:
 
 def _within(place: str, end: str) -> str:
     """A place, or the bundle in it if it is a folder."""
+    # An address that was signed for a time has its signature there.
     folder, _, query = place.partition("?")
     folder = folder if folder.endswith(_SUFFIX) else f"{folder.rstrip('/')}/{NAME}"
     return f"{folder}{end}?{query}" if query else folder + end
@@ -250,6 +251,7 @@ def verify(data: bytes, signature: bytes, key: str, place: str) -> None:
         raise _unverified(place, f"a signature by the key {key}", f"one by the key {made_by}")
     # `ED` signs the hash of a file, and `Ed`, as minisign did first, the file.
     message = blake2b(data).digest() if signed[:2] == b"ED" else data
+    # The second signature covers the comment, which would be free to forge.
     verifier = Ed25519PublicKey.from_public_bytes(public[_KEY_ID:])
     try:
         verifier.verify(signed[_KEY_ID:], message)

@@ -124,15 +124,18 @@ def changes(
 ) -> MatrixChangesDocument:
     """The document `toolmatrix.matrix-changes/1`: by component, those of which most changed first."""
     indexes = before.index, after.index
+    of_before, of_after = files = tuple({*_files(index)} for index in indexes)
+    owners = {name: _belongs(name, indexes) for name in of_before | of_after}
+    # Files with the same bytes say the same, so that none of their facts is read.
     moved = {
-        name
-        for name in {*_files(before.index), *_files(after.index)}
-        if _bytes(before.index, name) != _bytes(after.index, name)
-        if not names or _belongs(name, indexes) in names
+        owner
+        for name, owner in owners.items()
+        if not names or owner in names
+        if not (name in of_before and name in of_after and _same(name, indexes))
     }
     # The rows of a component may have claims about its builds.
-    both = {name for name in _all_of(indexes) if _belongs(name, indexes) in _owners(moved, indexes)}
-    old, new = (_facts(index, both & {*_files(index)}) for index in indexes)
+    both = {name for name, owner in owners.items() if owner in moved}
+    old, new = (_facts(index, both & own) for index, own in zip(indexes, files, strict=True))
     by_component: dict[str, list[ChangedFact]] = {}
     reread = 0
     for id in sorted({*old, *new}):
@@ -192,17 +195,9 @@ def _files(index: Index) -> Iterator[str]:
     return iter((*index.header["components"], ""))
 
 
-def _bytes(index: Index, name: str) -> bytes:
-    return index.file(facts_file(name)) if name in {*_files(index)} else b""
-
-
-def _all_of(indexes: Iterable[Index]) -> set[str]:
-    return {name for index in indexes for name in _files(index)}
-
-
-def _owners(names: Iterable[str], indexes: Iterable[Index]) -> set[str]:
-    indexes = tuple(indexes)
-    return {_belongs(name, indexes) for name in names}
+def _same(name: str, indexes: Iterable[Index]) -> bool:
+    first, second = (index.file(facts_file(name)) for index in indexes)
+    return first == second
 
 
 def _head(name: str, indexes: Iterable[Index]) -> ComponentHead | None:
@@ -353,6 +348,7 @@ def _needs(index: Index, name: str, version: str) -> dict[str, None]:
 
 
 def _mask_of(index: Index, builds: str, version: str) -> int:
+    # A build is called by its release and its line: `2.7.1+cu128`.
     start = f"{version}+"
     return sum(
         2 << number

@@ -102,7 +102,7 @@ class NoLocalVersion(ManifestFinding):
 
 
 class ImageGone(ManifestFinding):
-    """An image that cannot be pulled since a day; `near` are others that can, and `recipe` is where its own lies.
+    """An image that cannot be pulled since a day; `near` are others that can, and `recipe` is the address of its own.
 
     The nearest `moves` to another major release.
     """
@@ -119,7 +119,7 @@ class ImageGone(ManifestFinding):
 
     @property
     def reason(self) -> str:
-        """By when it was gone, as far as lists tell it."""
+        """The day by which lists no longer have it."""
         return f"it is not among its tags as of {self.since}"
 
     def help(self) -> str:

@@ -76,7 +76,7 @@ class TermDocument(TypedDict):
 
 
 def find(index: Index, text: str) -> Term | None:
-    """The term of a name, or of the device that the name of a product or an arch stands for."""
+    """The term of a name, or of the device that a product or an arch names."""
     named = terms.find(index, text)
     if named or "device" not in index.header["components"]:
         return named
@@ -105,6 +105,7 @@ def _document(index: Index, term: Term, matrix: Matrix) -> TermDocument:
     parts = [entry for entry in known.values() if entry.of == term.name]
     whole = [known[term.of]] if term.of in known else []
     facts = [fact for entry in (term, *parts, *whole) for fact in _facts(index, entry)]
+    # A generation has devices as its parts, and a device is a term itself.
     devices = [
         entry.name for entry in (term, *parts) if entry.name in index.scale("device").versions
     ]
@@ -202,6 +203,7 @@ def _lines(facts: Sequence[TermFact], notes: claims.Notes, width: int) -> list[s
     for fact in facts:
         text = f"{fact['value']}  {notes.cite([fact['fact']])}"
         first, indent = f"{fact['column']:{wide}}", " " * wide
+        # A narrow screen keeps some words of a value in one line.
         room = max(width, wide + 20) if width else len(text) + wide
         lines += terminal.wrap(text, room, indent=indent, first=first)
     return lines

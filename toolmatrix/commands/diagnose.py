@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from contextlib import closing
+from functools import lru_cache
 
 from toolmatrix.api import Report, as_json, log_of
 from toolmatrix.api.caller import caller
@@ -105,6 +106,8 @@ def diagnose_log(log: ObservedLog, lock: str, limit: int, matrix: Matrix) -> Rep
     )
 
 
+# What is derived from its patterns is kept with it, for the next question of an assistant as well.
+@lru_cache(maxsize=4)
 def catalog(index: Index) -> SignatureCatalog:
     """The known failures, those of the field reports of a matrix among them."""
     return signatures.with_symptoms(signatures.load(), signatures.symptoms(index.reports()))

@@ -126,6 +126,7 @@ def news(
     if earlier:
         before: OpenMatrix | None = open_earlier(os.fspath(earlier))
     else:
+        # The matrix of a day is not kept; which sources were read since is known.
         before = None if is_date(since) else _kept(since, after)
     if before is None:
         components, reread = read_since(after, since, wanted), 0
@@ -142,6 +143,7 @@ def news(
         "components": components,
         "lock": _of_lock(os.fspath(lock), locked, before, after, components) if locked else None,
     }
+    # Thousands of facts may have changed: they are printed for what is named alone.
     in_full = bool(names) or caller().verbose
     return Report(
         words=lambda screen: _text(document, screen, in_full=in_full), document=lambda: document
@@ -166,9 +168,11 @@ def _kept(since: str, after: OpenMatrix) -> OpenMatrix:
         )
     entries = [installed.entry(env, record, name) for name in ("before", "current")]
     kept = [Index(entry.index, IndexFolder(entry.index)) for entry in entries if entry]
+    # The first update replaces the matrix that the program came with.
     kept.insert(0 if record and not record.get("before") else len(kept), built_in_index(env))
     if not since:
         return OpenMatrix(index=kept[0])
+    # Texts show the beginning of a digest, with its algorithm or without.
     digest = since if since.startswith("sha256:") else f"sha256:{since}"
     digests = [index.header["digest"] for index in kept]
     for index, own in zip(kept, digests, strict=True):
@@ -199,6 +203,7 @@ def _of_lock(
         now = _answer(after.index, environment)
         old = _answer(before.index, environment) if before else None
         answered = answered and now is not None
+        # Without an answer of the earlier matrix the lock says what was chosen.
         old = old or {
             (target, name): entry.version
             for target, locked in environment.targets.items()
@@ -216,6 +221,7 @@ def _of_lock(
         for entry in target.components.values()
         for fact in entry.facts
     }
+    # Other facts of these components move nothing that the lock has.
     facts = [fact for part in components for fact in part["listed"] if fact["id"] in rests]
     return {"path": path, "answered": answered, "moved": moved, "facts": facts}
 
@@ -225,6 +231,7 @@ def _answer(index: Index, environment: LockedEnvironment) -> Mapping[tuple[str, 
     try:
         request = read(index, Fields(**parse_arguments(environment.request)))
         resolution = possible(index, request)
+    # A request may name what only the other matrix knows.
     except ToolmatrixError:
         return None
     if resolution is None:
@@ -233,6 +240,7 @@ def _answer(index: Index, environment: LockedEnvironment) -> Mapping[tuple[str, 
         (target, name): version
         for target in resolution.targets
         for name, version in resolution.chosen(target).items()
+        # A build moves with its release.
         if not index.header["components"][name]["variant_of"]
     }
 

@@ -19,7 +19,7 @@ from toolmatrix.documents import Annotated, Count, Flag, MatrixHead, TypedDict
 from toolmatrix.errors import MatrixError, OutputError, Position, UsageError
 from toolmatrix.factbase import bundle, installed, load
 from toolmatrix.factbase.index import Index, IndexFolder
-from toolmatrix.factbase.store import built_in_index, open_index
+from toolmatrix.factbase.store import built_in_index, installed_matrix, open_index
 from toolmatrix.outputs import os_errors_as, replace_file
 
 TYPE_CHECKING = False
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.api import Path
-    from toolmatrix.factbase.installed import InstalledMatrix
     from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.update/1"
@@ -97,11 +96,11 @@ def update(
     """
     env = caller().env
     folder = _folder(env)
-    before = _head(open_index((), env), _in_use(env))
+    before = _in_use(env)
     if back:
         with folder_lock(folder, "update"):
             _go_back(env, folder)
-        return _report(before, _head(open_index((), env), _in_use(env)), "")
+        return _report(before, _in_use(env), "")
     record = installed.record(env)
     # The key of an earlier update holds on, or whoever publishes could do without.
     known_key = str(record.get("key") or "")
@@ -150,13 +149,10 @@ def _source(source: str, record: Mapping[str, Any]) -> str:
     return place if feeds.is_remote(place) else os.path.abspath(caller().path(place))
 
 
-def _in_use(env: Mapping[str, str]) -> InstalledMatrix | None:
-    return installed.current(env, lambda: built_in_index(env).header["date"])
-
-
-def _head(index: Index, matrix: InstalledMatrix | None) -> MatrixInUse:
-    source = matrix.source if matrix else ""
-    return {**_of_bundle(index.header), "source": source}
+def _in_use(env: Mapping[str, str]) -> MatrixInUse:
+    matrix = installed_matrix(env)
+    head = _of_bundle(open_index((), env).header)
+    return {**head, "source": matrix.source if matrix else ""}
 
 
 def _of_bundle(head: Mapping[str, Any]) -> MatrixInUse:
@@ -171,11 +167,12 @@ def _install(
     key: str,
 ) -> None:
     """Write a matrix beside the one in use, and rename the record. Raises MatrixError, OutputError."""
+    # Two bundles of one matrix may be for different programs.
     name = own["bundle"]["sha256"][:_DIGITS]
     path, beside = os.path.join(folder, name), os.path.join(folder, f"{name}.new{os.getpid()}")
     record = installed.record(env)
     # The one before is the one that answered, be it the built-in one.
-    in_use = record.get("current") if _in_use(env) else None
+    in_use = record.get("current") if installed_matrix(env) else None
     try:
         with os_errors_as("cannot write the matrix", beside):
             rmtree(beside, ignore_errors=True)
@@ -204,6 +201,7 @@ def _check_files(front: str) -> None:
 
 
 def _write(env: Mapping[str, str], folder: str, record: Mapping[str, Any]) -> None:
+    # A program that is upgraded brings a matrix that may be newer than the update.
     body = {**record, "over": installed.over(built_in_index(env))}
     replace_file(os.path.join(folder, installed.RECORD), json.dumps(body, sort_keys=True) + "\n")
     forget_built_in()

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 def about(env: Mapping[str, str]) -> tuple[str, int, str]:
     """The date of the matrix in use, how many facts it holds, and the source of its update. Raises MatrixError."""
-    from toolmatrix.factbase import installed, store
+    from toolmatrix.factbase import store
 
     header = store.open_index((), env).header
-    updated = installed.current(env, lambda: store.built_in_index(env).header["date"])
+    updated = store.installed_matrix(env)
     return header["date"], header["facts"], updated.source if updated else ""
 
 

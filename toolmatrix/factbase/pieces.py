@@ -33,7 +33,7 @@ Conditions = tuple[tuple[str, str], ...]
 _THREAD = re.compile(r"([A-Za-z0-9-]+/[\w.-]+?)(?:#(\d+)|@([\w.+-]+))")
 
 SEVERAL = "; "
-"""What stands between the values of a cell that has several."""
+"""The separator of the values of a cell that has several."""
 RELEASE, _ = layout.keys(layout.ReleaseLayout)
 """The keys of a release that are not attributes."""
 

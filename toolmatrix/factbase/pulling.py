@@ -24,7 +24,7 @@ _PIECE = re.compile(r"\{([\w./:,*-]*)\}|([\w./:-]+)|(\*)")
 class Availability(Value):
     """What is known of an image: `pulls` is yes, no or empty, `since` the day by which it was gone.
 
-    `facts` are the rows that say so, `recipe` where its recipe lies, and `notes` what comes with it all the same.
+    `facts` are the rows that say so, `recipe` the address of its recipe, and `notes` what to know of one that is there.
     """
 
     pulls: str = ""
@@ -42,6 +42,7 @@ def is_pattern(text: str) -> bool:
 def availability(records: Iterable[ImageRecord], image: str) -> Availability:
     """What lists say of an image by its full name, without the registry that is meant when none is named."""
     speaking = [record for record in records if _compiled(record.image).fullmatch(image)]
+    # A tag that was gone may have been pushed again.
     there = max((record.day for record in speaking if record.pulls == "yes"), default="")
     gone = sorted(
         (record for record in speaking if record.pulls == "no" and record.day > there),
@@ -62,6 +63,7 @@ def availability(records: Iterable[ImageRecord], image: str) -> Availability:
 def references(records: Iterable[ImageRecord], repository: str) -> Iterator[str]:
     """The images of a repository that lists say are there, with nothing to note, in the order of the lists."""
     for record in records:
+        # A pattern with `*` names no image that a file could begin with.
         if record.pulls == "yes" and not record.note and "*" not in record.image:
             yield from (name for name in _expanded(record.image) if name.startswith(repository))
 

@@ -174,6 +174,8 @@ JOINS_NONE = ("needs", FAILS)
 """Kinds of bindings that join no two releases: that something must be there, at whatever release, or must not be."""
 BOUNDS = ("limits", FAILS)
 """Kinds of bindings that only exclude releases: they are no reason for the other component to be there."""
+REFUSE = ("requires", *BOUNDS)
+"""Kinds of bindings that may refuse releases of two components together."""
 MINIMUM = "minimum-of-its-time"
 """The rule by which what came after a minimum was written is unread, by its name on the front page."""
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from toolmatrix.factbase.installed import InstalledMatrix
     from toolmatrix.factbase.model import Matrix
     from toolmatrix.factbase.records import States
 
@@ -42,7 +43,7 @@ def open_index(
     `making` is entered while one has to be made, which takes seconds.
     """
     built_in = os.path.join(resources.matrix_root(), "matrix.yaml")
-    updated = installed.current(env, lambda: built_in_index(env).header["date"])
+    updated = installed_matrix(env)
     # An update whose folder was removed is none.
     if updated and (index := _read(updated.index)):
         if not overlays:
@@ -104,9 +105,14 @@ def built_in_index(env: Mapping[str, str]) -> Index:
     return _open((), os.path.join(resources.matrix_root(), "matrix.yaml"), env)
 
 
+def installed_matrix(env: Mapping[str, str]) -> InstalledMatrix | None:
+    """The matrix of an update that is in use instead of the built-in one. Raises MatrixError."""
+    return installed.current(env, lambda: built_in_index(env).header["date"])
+
+
 def built_in_paths(env: Mapping[str, str]) -> tuple[str, ...]:
     """The paths of the files that an answer without files on top is compiled from."""
-    updated = installed.current(env, lambda: built_in_index(env).header["date"])
+    updated = installed_matrix(env)
     return updated.paths if updated else (os.path.join(resources.matrix_root(), "matrix.yaml"),)
 
 

@@ -35,6 +35,7 @@ class _EveryPackage(dict[str, str]):
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """A data table with a row for each package. Raises ToolmatrixError."""
     fields = family.only(("packages",), ("newest", "connections"))
+    # Sorted, so that a new package moves no row.
     names = sorted(node.string("a package") for node in fields["packages"].sequence("packages"))
     newest = fields["newest"].integer("newest") if "newest" in fields else None
     threads = fields["connections"].integer("connections") if "connections" in fields else 2
@@ -157,6 +158,7 @@ class _Reader:
             target: project.required(metadata, *target) for target, metadata in by_target.items()
         }
         texts = set()
+        # Extras of a package name the package itself.
         for other in {other for required in selectors.values() for other in required} - {name}:
             value = cell(
                 {target: required.get(other, "") for target, required in selectors.items()},
@@ -195,6 +197,7 @@ def _runs(stated: Sequence[set[str]], releases: Sequence[str]) -> Iterator[str]:
         spans = []
         for holds, run in groupby(enumerate([text in texts for texts in stated]), itemgetter(1)):
             places = [place for place, _ in run]
+            # Closed ends are written only where a release ends a run: a new release that says the same adds no text.
             if holds:
                 last = releases[places[-1]] if places[-1] + 1 < len(releases) else ""
                 first = releases[places[0]] if places[0] else ""

@@ -187,8 +187,10 @@ class Record:
 
     def _add(self, kind: str, name: str, sightings: dict[Seen, None], seen: Seen) -> None:
         key = (kind, name, seen.version, seen.seen_by)
+        if not seen.version or self._alike[key] >= _MOST_SIGHTINGS:
+            return
         placed = seen.replace(layer=self.view.layers.get(seen.where, ""))
-        if seen.version and placed not in sightings and self._alike[key] < _MOST_SIGHTINGS:
+        if placed not in sightings:
             sightings[placed] = None
             self._alike[key] += 1
 

@@ -572,6 +572,7 @@ def _by_archs(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacem
     if last is None or last.version is None or span is None:
         return
     variable, source = called.variables()[last.item.name], last.version.source
+    # The list is extended: its other archs may be wanted as well.
     between = re.search(r"[^\s;,]([\s;,]+)$", source.text[: span[0]])
     scale = index.scale(DEVICE)
     for device in (part for part in refusal.parts if part.component == DEVICE):
@@ -629,6 +630,7 @@ def _renamed(text: Traced, name: str, image: str) -> Iterator[Replacement]:
     whole = text[start : start + len(name)]
     if whole.span:
         yield Replacement(text.source, *whole.span, image)
+    # A variable has the release, and the file says its name elsewhere.
     elif own and other and own.re is other.re:
         moved = [key for key in own.re.groupindex if own[key] != other[key]]
         spans = {key: text[start + own.start(key) : start + own.end(key)].span for key in moved}

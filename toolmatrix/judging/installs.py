@@ -14,7 +14,7 @@ from itertools import groupby
 
 from toolmatrix.factbase import evidence as words
 from toolmatrix.factbase.index import Index
-from toolmatrix.factbase.records import FAILS, JOINS_NONE, Binding, BindingGroup
+from toolmatrix.factbase.records import JOINS_NONE, REFUSE, Binding, BindingGroup
 from toolmatrix.finding import Incompatibility
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests import requirements
@@ -334,7 +334,7 @@ class Installation:
         if group.kind == "limits" and group.evidence not in ("ran", "artifact"):
             bound = group.component in self.heads[subject]["against"]
             return bound and group.evidence not in _WEAK
-        return group.kind in ("requires", "limits", FAILS) and group.evidence not in _WEAK
+        return group.kind in REFUSE and group.evidence not in _WEAK
 
     def resolves(self, parts: Sequence[RequestedPart]) -> bool:
         """True if of some packages that do not go together a later command replaces one, and the rest fits."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from toolmatrix.factbase import evidence as words
-from toolmatrix.factbase.records import FAILS, ClaimRecord
+from toolmatrix.factbase.records import REFUSE, ClaimRecord
 from toolmatrix.finding import (
     UNDECIDED,
     Finding,
@@ -233,7 +233,7 @@ def refusal(release: Release, method: InstallMethod, assembly: Assembly) -> Find
     # The lines of the request count too: they are read with the reason.
     size = len(reasons) + len({*core} & {*assembly.request_nogoods})
     kinds = {ground.kind for ground in reasons}
-    if size <= _LONGEST and kinds & {"requires", "limits", FAILS} and "evidence" not in kinds:
+    if size <= _LONGEST and not kinds.isdisjoint(REFUSE) and "evidence" not in kinds:
         return _unanswered("TM104", release, method, reasons)
     return _unanswered("TM105", release, method, reasons, severity="warning")
 

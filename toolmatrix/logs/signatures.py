@@ -570,7 +570,7 @@ class Symptom(Value):
 
 
 def symptoms(reports: Iterable[ReportRecord]) -> tuple[Symptom, ...]:
-    """The lines of reports, each once; `...` in one stands for what differs."""
+    """The lines of reports, each once; `...` in one matches what differs."""
     by_line: dict[str, list[ReportRecord]] = {}
     for report in reports:
         for line in report.symptoms:

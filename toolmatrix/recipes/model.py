@@ -224,7 +224,7 @@ class RecipeOption(Part):
 
 
 OPTION = "option"
-"""In conditions of steps it stands for the options that are switched on."""
+"""In conditions of steps it names the options that are switched on."""
 
 
 class Book(Value):

@@ -166,6 +166,7 @@ def job(
 def _check_used(rules: Rules, images: Sequence[ImagePlan]) -> None:
     """Refuse an option that no image can have."""
     for name in rules.options:
+        # One that some target has is meant for that target.
         if not any(name in image.options for image in images):
             parts = (option.when for option in rules.recipe.options if option.name == name)
             conditions = [" and ".join(" ".join(pair) for pair in when) for when in parts]

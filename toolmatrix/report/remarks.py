@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from toolmatrix.documents import Annotated, HasFrom, NotRequired, TypedDict
 from toolmatrix.factbase import evidence as words
-from toolmatrix.factbase.records import FAILS
+from toolmatrix.factbase.records import REFUSE
 from toolmatrix.report import claims, terminal
 from toolmatrix.request import read
 from toolmatrix.request.names import Names
@@ -437,9 +437,7 @@ def _deciding_ground(
         (
             ground
             for ground in grounds
-            if ground.component in named
-            and ground.kind in ("requires", "limits", FAILS)
-            and ground.values != ("absent",)
+            if ground.component in named and ground.kind in REFUSE and ground.values != ("absent",)
         ),
         None,
     )

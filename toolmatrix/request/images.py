@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from toolmatrix.factbase import pulling
 from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.records import ImageRecord
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import Item
 from toolmatrix.value import Value
 
 _SYSTEM = ("distro", "codename")
-# Where a recipe lies is written with the components of the image.
+# The address of a recipe is written with the components of the image.
 _FIELD = re.compile(r"\{(\w+)\}")
 # What a file that installs packages of a distribution has, and where these are named to come from.
 _INSTALLS = re.compile(r"\b(?:apt|apt-get|yum|dnf)\b[^\n]*\b(?:install|update)\b")
@@ -31,14 +32,14 @@ class NamedImage(Value):
 
     @property
     def recipe(self) -> str:
-        """Where the recipe of a deleted image lies, empty where that is unknown."""
+        """The address of the recipe of a deleted image, empty where that is unknown."""
         match = called.image(self.name)
         groups = match.groupdict() if match else {}
         return _FIELD.sub(lambda field: groups.get(field[1]) or "", self.availability.recipe)
 
     @property
     def installs(self) -> bool:
-        """True if its file installs packages of the distribution, and names no place of them that notes tell."""
+        """True if its file installs packages of the distribution, and names none of the mirrors in the notes."""
         text = self.item.text.source.text
         hosts = [host for note in self.availability.notes for host in _HOST.findall(note.note)]
         return bool(_INSTALLS.search(text)) and not any(host in text for host in hosts)
@@ -57,16 +58,15 @@ def named_image(index: Index, item: Item, name: str) -> NamedImage | None:
     known = pulling.availability(records, name)
     if not known.pulls:
         return None
-    near = nearest(index, name) if known.pulls == "no" else ()
+    near = _nearest(records, name) if known.pulls == "no" else ()
     return NamedImage(item=item, name=name, availability=known, near=near)
 
 
-def nearest(index: Index, name: str) -> tuple[str, ...]:
+def _nearest(records: Sequence[ImageRecord], name: str) -> tuple[str, ...]:
     """Images of the same repository that can be pulled: those with the same contents but for a release come first."""
     own = called.image(name)
     if own is None:
         return ()
-    records = index.images()
     repository = name.partition(":")[0] + ":"
     known = {
         other: pulling.availability(records, other)
@@ -101,6 +101,7 @@ def _distance(own: re.Match[str], other: re.Match[str]) -> tuple[object, ...]:
     older = second < first
     steps: Sequence[int] = [-number for number in second] if older else second
     lacking = any(mine.get(name) and not theirs.get(name) for name in _SYSTEM)
+    # The same series goes before the same system, and a newer release before an older one, which may lack what is used.
     return first[:2] != second[:2], lacking, bool(moved), first[:1] != second[:1], older, steps
 
 

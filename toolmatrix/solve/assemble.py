@@ -8,7 +8,7 @@ engine prefers among equals, as an unneeded component is best absent.
 from __future__ import annotations
 
 from toolmatrix.factbase.evidence import UNKNOWN
-from toolmatrix.factbase.records import FAILS, BindingGroup
+from toolmatrix.factbase.records import BOUNDS, BindingGroup
 from toolmatrix.solve import preferences
 from toolmatrix.solve.engine import Problem
 from toolmatrix.solve.parts import (
@@ -301,7 +301,7 @@ def _of_facts(reachable: Reachable, *, silent: bool) -> list[Statement]:
         several = reachable.multi_instance[target]
         for group in reachable.component(name).binding_groups:
             # Most limits are about what is not reached, and bind nothing.
-            if group.component not in remaining and group.kind in ("limits", FAILS):
+            if group.component not in remaining and group.kind in BOUNDS:
                 continue
             if not left & group.releases or (silent and group.evidence == UNKNOWN):
                 continue
