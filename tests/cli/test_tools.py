@@ -254,6 +254,7 @@ HIDDEN = "root:$6$a1b2c3"
 NAMED: dict[str, tuple[str, dict[str, Any]]] = {
     "recipe": ("resolve", {"request": ["torch"], "recipe": "{}/secret.yaml"}),
     "kept": ("resolve", {"request": ["torch"], "keep": "{}/secret.yaml"}),
+    "device": ("resolve", {"request": ["torch"], "device": "{}/secret.yaml"}),
     "log": ("diagnose", {"log": "{}/secret.yaml"}),
     "lock": ("diagnose", {"log": "nvcc\n", "lock": "{}/secret.yaml"}),
 }

@@ -168,3 +168,26 @@ def test_names_of_several_devices_are_none_of_them(
 )
 def test_what_is_no_product_is_not_taken_for_one(index: Index, name: str) -> None:
     assert devices(index, name) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("NVIDIA A100-SXM...", ["8.0"]),
+        ("NVIDIA H100 PCI...", ["9.0"]),
+        ("NVIDIA H100 80G...", ["9.0"]),
+        ("Tesla V100-SXM2...", ["7.0"]),
+        ("GeForce GTX 105...", ["6.1"]),
+        ("NVIDIA GeForce RTX 4070 ...", ["8.9"]),
+        ("Quadro RTX 800...", ["7.5"]),
+        ("NVIDIA RTX A600…", ["8.6"]),
+        ("NVIDIA A10...", ["8.0", "8.6"]),
+        ("NVIDIA GeForce ...", []),
+        ("NVIDIA ...", []),
+        ("...", []),
+    ],
+)
+def test_a_name_that_a_table_cuts_is_that_of_what_begins_so(
+    index: Index, name: str, expected: list[str]
+) -> None:
+    assert devices(index, name) == expected

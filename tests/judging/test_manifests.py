@@ -544,6 +544,25 @@ def test_a_file_on_a_machine(
         assert edited(index, path, text, **machine) == edit
 
 
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        # torchaudio is compiled against torch, and no fact joins it to one that came after it.
+        ("torch==2.15.0\ntorchaudio==2.11.0\ntriton==3.9.0\n", "unknown"),
+        ("torch==2.11.0\ntorchaudio==2.11.0\n", "yes"),
+        # Facts about builds speak where none about releases does.
+        ("torch==2.9.1\nnumpy==1.26.4\n", "yes"),
+        # Nothing of the one is compiled against the other.
+        ("torch==2.11.0\ntorchaudio==2.11.0\npandas==2.2.3\n", "yes"),
+    ],
+)
+def test_bound_packages_that_no_fact_joins_are_no_yes(
+    index: Index, text: str, outcome: str
+) -> None:
+    judgement = judged(index, "requirements.txt", text)
+    assert JudgedFile(path="requirements.txt", judged=judgement).outcome == outcome
+
+
 @pytest.mark.parametrize("row", DEVICES, ids=[row["thread"] for row in DEVICES])
 def test_a_dockerfile_of_a_thread_on_another_gpu(index: Index, row: dict[str, Any]) -> None:
     machine = {option: (value,) for option, value in row["machine"].items()}

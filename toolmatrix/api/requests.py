@@ -6,7 +6,7 @@ from toolmatrix.api import path_list
 from toolmatrix.api.arguments import words
 from toolmatrix.api.caller import caller
 from toolmatrix.errors import MatrixError, UsageError
-from toolmatrix.request.fields import HOST, Fields
+from toolmatrix.request.fields import Fields, is_machine
 from toolmatrix.request.read import RequestContext
 from toolmatrix.value import Value
 
@@ -246,9 +246,9 @@ def read_request(
     with_online_packages(wanted, options, online=online)
     context = request_context(options.get("matrix"), options.get("keep", ""))
     request = fields(wanted, {**options})
-    if HOST in request.device:
-        # Looking at the machine takes longer than most answers.
-        from toolmatrix.api.host_machine import on_host
+    if any(map(is_machine, request.device)):
+        # Looking at a machine takes longer than most answers.
+        from toolmatrix.api.machines import on_machine
 
-        request = on_host(context.index, request)
+        request = on_machine(context.index, request)
     return context, read(context.index, request, keep=context.keep, varied=varied)

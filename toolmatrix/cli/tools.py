@@ -176,10 +176,18 @@ class Tool(Value):
                 accepted = option.accept(_bounded(key, value))
             except BadValue as bad:
                 raise _wrong(key, bad) from None
-            is_path = option.shape == "path" or (key == "recipe" and recipes.is_path(accepted))
-            options[option.name] = defaults.path(accepted) if is_path else accepted
+            is_path = (lambda _: True) if option.shape == "path" else _PATHS.get(key)
+            if is_path and isinstance(accepted, str):
+                accepted = defaults.path(accepted) if is_path(accepted) else accepted
+            elif is_path:
+                accepted = [defaults.path(word) if is_path(word) else word for word in accepted]
+            options[option.name] = accepted
         answer: Outcome = getattr(toolmatrix, self.name)(*words, matrix=defaults.matrix, **options)
         return answer
+
+
+# The options that take a path beside other words.
+_PATHS = {"recipe": recipes.is_path, "device": fields.is_paste}
 
 
 class ToolReply(Value):

@@ -60,7 +60,8 @@ class Options:
     device: tuple[str, ...] = _request(
         "--device",
         completer="device",
-        help="Devices to run on; `host`: those of this machine, beside its driver",
+        help="Devices to run on; `host`: those of this machine, beside its driver; FILE: those that nvidia-smi or an"
+        " environment report printed there, `-` reads stdin",
     )
     cpu: str = _request("--cpu", help="CPU to compile for")
     distro: str = _request("--distro", completer="distro", help="Distribution to run on")

@@ -7,7 +7,7 @@ from functools import partial
 
 from toolmatrix.api import PLAIN, Outcome, Report, as_json, split_words
 from toolmatrix.api.caller import caller
-from toolmatrix.api.host_machine import on_host
+from toolmatrix.api.machines import on_machine
 from toolmatrix.api.requests import fields, request_context
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
@@ -277,7 +277,7 @@ def env(repo: Path = "", **options: Unpack[RequestOptions]) -> EnvironmentAnswer
     if len(split_words(options.get("target", ()))) > 1:
         options["align"] = options.get("align") or "python"
     context = request_context(options.get("matrix"), options.get("keep", ""))
-    words = on_host(context.index, fields((), {**options}))
+    words = on_machine(context.index, fields((), {**options}))
     path = os.fspath(repo) or caller().path(".")
     case = read_case(context.index, path, _accelerator(context, words))
     solved = _solve(context, words, case)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from toolmatrix.api import Report, as_json, path_list
 from toolmatrix.api.caller import caller
-from toolmatrix.api.host_machine import on_host
+from toolmatrix.api.machines import on_machine
 from toolmatrix.api.requests import fields, open_matrix
 from toolmatrix.codes.manifests import ManifestFinding, short
 from toolmatrix.command import PRINTED, command
@@ -78,7 +78,7 @@ def judge(
     manifests = [*_files(path_list(paths))]
     index, verdicts = open_matrix(matrix).index, []
     options = {"device": device, "with_": with_, "distro": distro, "target": target}
-    machine = target_machine(index, on_host(index, fields((), options), ("python", "glibc")))
+    machine = target_machine(index, on_machine(index, fields((), options), ("python", "glibc")))
     with caller().progress("judging", "files") as progress:
         read_files = [_read_file(path, folder) for path, folder in manifests]
         indexed = [_with_indexes(manifest) for _, manifest in read_files]
@@ -386,13 +386,22 @@ class ManifestReport:
         notes: claims.Notes,
         screen: Terminal,
     ) -> Iterator[list[str]]:
+        pairs = [*file.judged.pairs()] if file.judged else []
         if file.error is not None:
             yield [f"{printable(str(file.error.where or file.path))}: {file.error.what}"]
         for refusal in refusals:
             yield self._refusal(refusal, notes, screen)
         if any(refusal.hard for refusal in refusals):
             yield self._edit(file)
-        yield self._joined(file, notes, screen)
+        joined = [pair for pair in pairs if pair.says == FINE]
+        yield self._pairs(screen.style("facts join", "yes"), joined, notes)
+        if file.outcome == "unknown":
+            silent = [pair for pair in pairs if pair.says == UNKNOWN]
+            # These alone make the answer unknown.
+            silent = [pair for pair in silent if pair.decides] or silent
+            yield self._pairs(
+                screen.style("no fact says whether these join", "unknown"), silent, notes
+            )
         yield _not_read_lines("the matrix does not know", file.unknown, screen)
         yield _not_read_lines("not read", file.unread, screen)
 
@@ -429,15 +438,14 @@ class ManifestReport:
         lines = [printable(line) for line in file.edit.patch.rstrip("\n").split("\n")]
         return ["the smallest edit found that resolves every conflict:", "", *lines]
 
-    def _joined(self, file: JudgedFile, notes: claims.Notes, screen: Terminal) -> list[str]:
-        pairs = [pair for pair in file.judged.pairs() if pair.says == FINE] if file.judged else []
+    def _pairs(self, heading: str, pairs: Sequence[JudgedPair], notes: claims.Notes) -> list[str]:
         if not pairs:
             return []
         more = max(0, len(pairs) - _MOST)
         rows = [_row(self.index, pair, notes) for pair in pairs[:_MOST]]
-        lines = [f"  {line}" for line in terminal.columns(rows)]
+        lines = [f"  {line}".rstrip() for line in terminal.columns(rows)]
         tail = [f"  and {more} more (--json)"] if more else []
-        return [screen.style("facts join", "yes"), *lines, *tail]
+        return [heading, *lines, *tail]
 
     def _closing(self, file: JudgedFile, screen: Terminal) -> str:
         outcome = file.outcome

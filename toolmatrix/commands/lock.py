@@ -9,7 +9,7 @@ from toolmatrix.api import Report, arguments, files, locks, split_words
 from toolmatrix.api import packages as closures
 from toolmatrix.api.answers import NoAnswer
 from toolmatrix.api.caller import caller
-from toolmatrix.api.host_machine import on_host
+from toolmatrix.api.machines import on_machine
 from toolmatrix.api.requests import fields, request_context, with_online_packages
 from toolmatrix.command import command
 from toolmatrix.command.option import option
@@ -175,7 +175,7 @@ def _lock_request(
 ) -> locks.LockRequest:
     # `keep` is added later, for all environments. The words alone repeat the request: positional ones, then
     # `--option=value` for what is not at its default.
-    settled = on_host(index, fields(words, {**options}))
+    settled = on_machine(index, fields(words, {**options}))
     return locks.LockRequest(request=read_request(index, settled), words=settled.arguments())
 
 

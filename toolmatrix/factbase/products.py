@@ -23,6 +23,9 @@ _BRANDS = {
 
 # How much memory a board has and how it is put in: it is the same device.
 _PACKAGED = re.compile(r"\d+g(i?b)?|sxm\d*|pcie\d*|hbm\d\w?|oam|nvl\d*")
+# nvidia-smi cuts a name that is longer than its column, also within a word.
+_CUT = re.compile(r"\s*(?:\.\.\.|…)\s*$")
+_CUT_PACKAGING = re.compile(r"\d+|sx?|pc?i?|hb?|oa?|nv?")
 
 _CAPABILITY = re.compile(r"(?:sm|cc|compute(?: capability)?)?[_ ]?(\d+)\.?(\d)[af]?")
 _GFX = re.compile(r"(gfx[0-9a-f]+)(?::.*)?")
@@ -60,8 +63,10 @@ def find(index: Index, name: str) -> list[tuple[str, str]]:
 
     A product of that very name is meant, else each that has every word asked for, and none with digits besides. Brands
     and packaging need not be said; a brand that is said is that of the product, and of the products of one brand those
-    with no more words than were asked for come first.
+    with no more words than were asked for come first. A name that was cut is that of each product that begins so.
     """
+    if _CUT.search(name):
+        return _beginning(index, _CUT.sub("", _device_name(name)))
     products = [(product, product.name.lower()) for product in index.products()]
     vocabulary = {*_BRANDS, *_words(" ".join(text for _, text in products))}
     wanted = _name(_device_name(name), vocabulary=vocabulary)
@@ -76,6 +81,23 @@ def find(index: Index, name: str) -> list[tuple[str, str]]:
     for match in exact or _best(known, wanted):
         devices.setdefault(match.device, match.text)
     return sorted(devices.items())
+
+
+def _beginning(index: Index, text: str) -> list[tuple[str, str]]:
+    wanted = _name(text)
+    whole = not wanted.core or _words(text)[-1] != wanted.core[-1]
+    beginnings = [" ".join(wanted.core) + (" " if whole else "")]
+    if not whole and _CUT_PACKAGING.fullmatch(wanted.core[-1]):
+        beginnings.append("".join(f"{word} " for word in wanted.core[:-1]))
+    for begins in filter(str.strip, beginnings):
+        devices: dict[str, str] = {}
+        for entry in index.products():
+            product = _name(entry.name, entry.device)
+            if f"{' '.join(product.core)} ".startswith(begins) and _same_line(product, wanted):
+                devices.setdefault(product.device, product.text)
+        if devices:
+            return sorted(devices.items())
+    return []
 
 
 def names(index: Index) -> list[str]:
@@ -139,13 +161,17 @@ def _best(known: list[_Name], wanted: _Name) -> list[_Name]:
     return best
 
 
-def _extra_words(product: _Name, wanted: _Name) -> list[str] | None:
-    # None where the product lacks a word, or is of another brand.
+def _same_line(product: _Name, wanted: _Name) -> bool:
     maker = "amd" if product.device.startswith("gfx") else "nvidia"
     if wanted.lines and maker not in {_BRANDS[line] for line in wanted.lines}:
-        return None
+        return False
     lines = wanted.lines - {maker}
-    if lines and product.lines and not lines & product.lines:
+    return not (lines and product.lines) or bool(lines & product.lines)
+
+
+def _extra_words(product: _Name, wanted: _Name) -> list[str] | None:
+    # None where the product lacks a word, or is of another brand.
+    if not _same_line(product, wanted):
         return None
     left = list(product.core)
     for word in wanted.core:

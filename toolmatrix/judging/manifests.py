@@ -602,7 +602,7 @@ class _Environment:
                     continue
                 facts = clashes.get((_key(part), _key(other)))
                 if facts is not None:
-                    yield JudgedPair(part, other, REFUSED, "", facts)
+                    yield JudgedPair(part, other, REFUSED, "", facts, bound=False)
                     continue
                 apart = self.independent_pair(part, other)
                 if apart:
@@ -621,7 +621,7 @@ class _Environment:
                 for other in self.runtime:
                     facts = clashes.get((_key(part), _key(other)))
                     verdict = proof if facts is None else (REFUSED, "", facts)
-                    yield JudgedPair(part, other, *verdict)
+                    yield JudgedPair(part, other, *verdict, bound=False)
 
     def runs(self, part: RequestedPart) -> tuple[str, str, tuple[str, ...]]:
         """What facts say of a package on the devices and beside the driver, with their evidence and the facts."""
@@ -631,16 +631,21 @@ class _Environment:
         for target in () if unread else self.targets:
             answer = attempt(self.index, self.request(parts, target, _WHEEL, self.accelerator))
             if isinstance(answer, Resolution) and answer.known:
-                cites = [
-                    cite
-                    for choice in answer.targets[target]
-                    if choice.component in (*self.index.with_builds(part.component), *_RUNNING)
-                    for cite in choice.cites[:1]
-                ]
-                ids = dict.fromkeys(self.index.claim(cite.record).id for cite in cites)
-                worst = min((cite.evidence for cite in cites), key=words.rank, default="")
-                return FINE, worst, tuple(ids)[:4]
+                return FINE, *self.support(answer, part.component, *_RUNNING)
         return UNKNOWN, "", ()
+
+    def support(
+        self, answer: Resolution, component: str, *others: str
+    ) -> tuple[str, tuple[str, ...]]:
+        """The weakest evidence of what an answer says of a package and others, and the facts."""
+        cites = [
+            cite
+            for choice in answer.targets[answer.request.targets[0]]
+            if choice.component in (*self.index.with_builds(component), *others)
+            for cite in choice.cites[:1]
+        ]
+        ids = dict.fromkeys(self.index.claim(cite.record).id for cite in cites)
+        return min((cite.evidence for cite in cites), key=words.rank, default=""), tuple(ids)[:4]
 
     @staticmethod
     def is_toolkit(*parts: RequestedPart) -> bool:
@@ -657,6 +662,20 @@ class _Environment:
         )
         return next(self.install_methods(question, target))
 
+    def judge_builds(self, part: RequestedPart, other: RequestedPart) -> JudgedPair:
+        """A pair of which no fact about releases speaks: of bound packages the facts about builds may."""
+        heads, names = self.index.header["components"], (part.component, other.component)
+        bound = all(map(self.is_package, (part, other))) and any(
+            second in heads[first]["against"] for first, second in (names, names[::-1])
+        )
+        if bound and not (part.item.built or other.item.built):
+            method = self.install_method(part, other, self.targets[0])
+            answer = attempt(self.index, self.request((part, other), self.targets[0], *method))
+            if isinstance(answer, Resolution) and answer.known:
+                return JudgedPair(part, other, FINE, *self.support(answer, *names), bound=True)
+            return JudgedPair(part, other, UNKNOWN, "", (), bound=True)
+        return JudgedPair(part, other, UNKNOWN, "", (), bound=False)
+
     def independent_pair(self, part: RequestedPart, other: RequestedPart) -> JudgedPair | None:
         """A wheel beside the toolkit of an image that it does not load: one that brings its own, or uses none."""
         packages = [package for package in (part, other) if self.is_package(package)]
@@ -666,7 +685,9 @@ class _Environment:
         if not known or loads_toolkit(self.index, packages[0]):
             return None
         proof = without_loaded_toolkit(self.index, packages[0])
-        return JudgedPair(part, other, FINE if proof else UNKNOWN, *(proof or ("", ())))
+        return JudgedPair(
+            part, other, FINE if proof else UNKNOWN, *(proof or ("", ())), bound=False
+        )
 
     def judge_pair(
         self, part: RequestedPart, other: RequestedPart, facts: RequestFacts
@@ -680,7 +701,7 @@ class _Environment:
             if fact.says != REFUSED and fact.mask & wanted and fact.of & at
         ]
         if not (partner.tested | partner.allowed) & wanted or not speaking:
-            return JudgedPair(part, other, UNKNOWN, "", ())
+            return self.judge_builds(part, other)
         best = max((fact.evidence for fact in speaking), key=words.rank)
         cites = [
             self.index.claim(cite.record).id
@@ -689,7 +710,7 @@ class _Environment:
             for cite in self.index.cites(fact.cites)
             if cite.touches(fact.touching)
         ]
-        return JudgedPair(part, other, FINE, best, tuple(dict.fromkeys(cites))[:4])
+        return JudgedPair(part, other, FINE, best, tuple(dict.fromkeys(cites))[:4], bound=False)
 
 
 def _key(part: RequestedPart) -> tuple[str, int]:

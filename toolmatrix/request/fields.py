@@ -18,9 +18,21 @@ if TYPE_CHECKING:
     from toolmatrix.errors import Position, ToolmatrixError
     from toolmatrix.factbase.index import Index
 
-HOST = "host"
-"""The word that stands for the devices of this machine."""
+HOST, STDIN = "host", "-"
+"""Words in the place of devices: those of this machine, and of one whose description is piped in."""
 PREFERENCES = ("newest", "oldest", "best-evidence")
+
+
+def is_paste(word: str) -> bool:
+    """True if a word in the place of a device is a file with what was printed on a machine."""
+    # The name of a file has a dot before letters, and a compute capability one before a digit.
+    _, dot, ending = word.rpartition(".")
+    return word == STDIN or "/" in word or bool(dot and ending[:1].isalpha())
+
+
+def is_machine(word: str) -> bool:
+    """True if a word in the place of a device is a machine, which has devices."""
+    return word == HOST or is_paste(word)
 
 
 class BadValue(UsageError):

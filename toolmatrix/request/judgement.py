@@ -276,18 +276,22 @@ FINE, REFUSED, UNKNOWN = "fine", "refused", "unknown"
 
 
 class JudgedPair(NamedTuple):
-    """What facts say of two parts: `says` is fine, refused or unknown, `evidence` the best that supports it."""
+    """What facts say of two parts: `says` is fine, refused or unknown, `evidence` the best that supports it.
+
+    They are `bound` where the compiled code of one goes with some releases of the other.
+    """
 
     first: RequestedPart
     second: RequestedPart
     says: str
     evidence: str
     facts: tuple[str, ...]
+    bound: bool
 
     @property
-    def on_machine(self) -> bool:
-        """True if it says whether something runs on a device or beside a driver."""
-        return self.second.component in RUNTIME
+    def decides(self) -> bool:
+        """True if nothing works without it: it is about bound code, a device or a driver."""
+        return self.bound or self.second.component in RUNTIME
 
 
 class ManifestRefusal(Value):
@@ -407,7 +411,7 @@ class JudgedFile(Value):
             return "unread"
         if self.hard:
             return "no"
-        unproven = any(pair.on_machine and pair.says == UNKNOWN for pair in self.judged.pairs())
+        unproven = any(pair.decides and pair.says == UNKNOWN for pair in self.judged.pairs())
         return "yes" if self.count(FINE) and not unproven else "unknown"
 
     def count(self, says: str) -> int:
