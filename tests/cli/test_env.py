@@ -83,6 +83,21 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str], int]] = {
         {"torch": "1.12.1", "python": "3.8", "cuda": "11.3.1"},
         0,
     ),
+    "conda's own pip goes with any Python": (
+        {
+            "environment.yml": "channels: [pytorch]\ndependencies:\n  - python=3.6\n"
+            "  - pytorch=1.4\n  - cudatoolkit=10.1\n  - pip\n"
+        },
+        {},
+        {"torch": "1.4.0", "python": "3.6", "cuda": "10.1.243"},
+        0,
+    ),
+    "of a package of Python alone earlier releases than the known ones go with an old Python": (
+        {"requirements.txt": "torch==1.4.0\nboto3\nflask\n", ".python-version": "3.6\n"},
+        {},
+        {"torch": "1.4.0", "python": "3.6", "flask": "2.0.3", "boto3": None},
+        4,
+    ),
     "a folder of requirements, for the accelerator": (
         {
             "requirements/common.txt": "numpy<2\n",

@@ -12,16 +12,17 @@ from toolmatrix.request.fields import Fields
 from toolmatrix.request.read import read
 from toolmatrix.solve.resolve import Resolution, resolve
 
-CELLS = ("app", "1.0@2020-01-30 1.1!+3 2.0-1", ">=3.6: ..1.1; >=3.8: 2.0", "")
+CELLS = ("app", "1.0@2020-01-30 1.1!+3 2.0-1", ">=3.6: ..1.1; >=3.8: 2.0", "", "7")
 
 
 def test_a_row_says_releases_days_and_runs() -> None:
     row = independents.read(
-        [*CELLS[:3], "net <2 if python=3.8,machine=x86_64: 1.0 2.0..; six *: .."]
+        [*CELLS[:3], "net <2 if python=3.8,machine=x86_64: 1.0 2.0..; six *: ..", "3"]
     )
     assert row.versions == ["1.0", "1.1", "2.0"]
     assert row.dates == ["2020-01-30", "2020-02-02", "2020-02-01"]
     assert row.yanked == [1]
+    assert row.listed == 3
     assert [(one.selector, one.runs) for one in row.pythons] == [
         (">=3.6", [(0, 1)]),
         (">=3.8", [(2, 2)]),

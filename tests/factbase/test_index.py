@@ -49,8 +49,8 @@ data:
     evidence: ran
     where: w
     lists: independent
-    columns: [package, releases, requires-python, requires]
-    rows: [[c, "1 2", "", "b 1: 2"]]
+    columns: [package, releases, requires-python, requires, listed]
+    rows: [[c, "1 2", "", "b 1: 2", 2]]
 """
 
 

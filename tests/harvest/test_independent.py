@@ -69,6 +69,7 @@ def test_a_row_has_the_newest_releases_and_all_that_they_require(
             "1.0@2020-01-01 1.2+10 2.0+21",
             ">=3.8: ..",
             "six *: ..1.2; six >=1.5: 2.0..; tomli >=1 if python=3.8-3.9: 2.0..",
+            "5",
         ]
     ]
 

@@ -53,5 +53,9 @@ def test_names_have_nothing_before_and_after_them() -> None:
 def test_a_list_that_was_read_whole_closes_a_world() -> None:
     assert worlds.begins_later(index(), "jax")
     assert not worlds.begins_later(index(), "torch")
+    # Of some packages of Python alone the newest releases were read.
+    for name, begins_later in (("boto3", True), ("aiofiles", False)):
+        assert name in index().header["components"]
+        assert worlds.begins_later(index(), name) is begins_later
     # No index of packages lists GCC: nothing says that there is more of it.
     assert not worlds.begins_later(index(), "gcc")

@@ -3,7 +3,8 @@
 A row lists releases with their days, and what METADATA of each says, so that only what is asked for is worked out. The
 cells are `1.0@2020-01-01 1.1+30 1.2!+5` (releases, the oldest first, with the days since the one before; `!` is
 yanked), `>=3.8: 1.1..; >=3.6: ..1.0` (a Requires-Python and the runs of releases that declare it, open at the oldest
-or the newest one), and `numpy <2 if python=3.8-3.9: 1.0 1.2..` likewise (a package, a selector and conditions).
+or the newest one), and `numpy <2 if python=3.8-3.9: 1.0 1.2..` likewise (a package, a selector and conditions). The
+last cell is how many releases the index lists, read or not.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ class ReleaseStatement(NamedTuple):
 
 
 class IndependentRow(NamedTuple):
-    """A row as it was read: releases with their days, the oldest first, the yanked ones, and the statements."""
+    """A row as it was read: releases with their days, the oldest first, the yanked ones, and the statements.
+
+    The index has as many releases as are `listed`.
+    """
 
     name: str
     versions: Sequence[str]
@@ -50,11 +54,12 @@ class IndependentRow(NamedTuple):
     yanked: Sequence[int]
     pythons: Sequence[ReleaseStatement]
     requires: Sequence[ReleaseStatement]
+    listed: int
 
 
 def read(cells: Sequence[str]) -> IndependentRow:
     """A row of the table. Raises ValueError for what cannot be read."""
-    name, releases, pythons, requires = cells[:4]
+    name, releases, pythons, requires, listed = cells
     versions, dates, yanked = _releases(releases.split())
     places = {version: place for place, version in enumerate(versions)}
     return IndependentRow._make(
@@ -65,6 +70,7 @@ def read(cells: Sequence[str]) -> IndependentRow:
             yanked,
             [*_statements(pythons, places, _PYTHON)],
             [*_statements(requires, places)],
+            int(listed),
         )
     )
 

@@ -319,7 +319,7 @@ class _Writer:
                 name, *cells = (text for _, text in row.cells)
                 places[name] = end
                 lines.append(
-                    _dump([name, *cells[:3], row.table, row.source, row.where, row.evidence])
+                    _dump([name, *cells[:4], row.table, row.source, row.where, row.evidence])
                 )
                 end += len(lines[-1]) + 1
         blocks = [*_blocks(b"".join(line + b"\n" for line in lines))]

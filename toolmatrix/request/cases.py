@@ -380,6 +380,9 @@ class _CaseReader:
         """The line of a part; None for what an image or the distribution brings beside the packages."""
         name = part.component
         of_conda = part.item.kind == CONDA and name in TOOLKIT
+        # In an environment of conda it installs the rest, at whatever release goes with the Python.
+        if part.item.kind == CONDA and name == "pip":
+            return None
         if not self.is_package(name) and name != PYTHON and not of_conda:
             return None
         free, item = self.free(part), part.item

@@ -19,6 +19,7 @@ from toolmatrix.solve.resolve import (
     supported,
     supported_release,
 )
+from toolmatrix.solve.worlds import begins_later, earlier
 from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
@@ -137,6 +138,12 @@ class _Relaxing:
                 if self.levels[number] + 1 < len(steps)
                 and any((ask.component, ask.selector) in behind for ask in self.asks(number))
             ]
+            # What earlier releases may satisfy needs nothing else to change.
+            opening = {outside.component for outside in refused.outside}
+            for number in candidates:
+                if self.lines[number].component in opening and not self.steps[number][-1].asks:
+                    candidates, self.levels[number] = [number], len(self.steps[number]) - 2
+                    break
             # A named build also decides what a target computes on, which no line of its own says.
             candidates = candidates or [
                 number
@@ -235,8 +242,17 @@ class _Relaxing:
         # A toolkit of conda need not be present; what is for the CPU alone is independent of the rest.
         if own.option:
             yield _Step((_ANY if line.component == "python" else _INDEX) + weight, ())
-        elif head["framework"] and not head["accelerators"]:
+        elif (head["framework"] and not head["accelerators"]) or self.is_cut(line):
             yield _Step(_ANY + weight + 1, ())
+
+    def is_cut(self, line: CaseLine) -> bool:
+        """True if a package of Python alone has releases before the known ones, one of which may do."""
+        name, selectors = line.component, [ask.selector for ask in line.asks[:1]]
+        return (
+            self.index.is_independent(name)
+            and earlier(self.index, name, selectors)
+            and begins_later(self.index, name)
+        )
 
     def selectors(self, ask: Ask, known: int) -> Iterator[tuple[int, str]]:
         """Wider and wider selectors of a component, each with how binding what it gives up is."""

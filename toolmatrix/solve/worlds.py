@@ -77,6 +77,8 @@ def _runs_there(assembly: Assembly, component: str, release: str) -> bool:
 def begins_later(index: Index, component: str) -> bool:
     """True if the index of packages lists more releases of a component than are known."""
     known = len(index.component(component).versions)
+    if index.is_independent(component):
+        return index.independent_row(component)[0].listed > known
     number = 1
     while cells := lookups.row(index, f"{_RELEASE_COUNTS}/{number}")[1]:
         if cells["component"] == component and int(cells["releases"]) > known:
