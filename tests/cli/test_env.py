@@ -98,6 +98,12 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str], int]] = {
         {"torch": "1.4.0", "python": "3.6", "flask": "2.0.3", "boto3": None},
         4,
     ),
+    "nothing is newer than what was compiled against it, where no fact joins them": (
+        {"requirements.txt": "torch>=1.8\nmmcv-full==1.7.0\n"},
+        {},
+        {"torch": "1.13.0", "mmcv-full": "1.7.0"},
+        4,
+    ),
     "a folder of requirements, for the accelerator": (
         {
             "requirements/common.txt": "numpy<2\n",

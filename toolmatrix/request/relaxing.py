@@ -15,6 +15,7 @@ from toolmatrix.solve.resolve import (
     Resolution,
     Unsatisfiable,
     attempt,
+    contemporary,
     resolve,
     supported,
     supported_release,
@@ -61,11 +62,17 @@ class CaseAnswer(Value):
     newer: Resolution | None = None
 
     def supported(self) -> CaseAnswer:
-        """The best answer that facts support in all parts, if there is one; the `newer` one rests on none of them."""
+        """The best answer that facts support in all parts, else one without what is newer than the code bound to it.
+
+        The `newer` answer is the one that it replaces.
+        """
         if isinstance(self.outcome, Unsatisfiable) or self.outcome.known:
             return self
-        known = supported(self.search.index, self.outcome.request)
+        index, request = self.search.index, self.outcome.request
+        known = supported(index, request)
         if known is None or not known.known:
+            known = contemporary(index, request)
+        if known is None or known.values == self.outcome.values:
             return self
         return self.replace(outcome=known, newer=self.outcome)
 

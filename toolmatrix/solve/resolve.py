@@ -292,6 +292,41 @@ def supported_release(index: Index, request: Request, component: str) -> str:
     return next(filter(None, releases), "")
 
 
+def contemporary(index: Index, request: Request) -> Resolution | None:
+    """The best answer in which nothing is newer than what was compiled against it, where no fact joins the two.
+
+    None where there is none, or where the few pairs that are looked at lead to none.
+    """
+    for variant in with_default_accelerators(index, request):
+        assembly = assembled(index, variant)
+        unread, solution = _without_unread(assembly)
+        for _ in range(_TRIES):
+            if isinstance(solution, Conflict):
+                break
+            late = [*_later_nogoods(assembly, solution.values)]
+            if not late:
+                return attach_evidence(assembly, solution.values)
+            assembly = assembly.stating(late)
+            solution = solve(assembly.without(unread).problem())
+    return None
+
+
+def _later_nogoods(assembly: Assembly, values: tuple[int, ...]) -> Iterator[Statement]:
+    """Nogoods for each release of a component after that of what is bound to it and not joined with it."""
+    for answer in targets_of(assembly, values).values():
+        for pair in answer.touching():
+            first = assembly.variable(pair.target, pair.component)
+            other = assembly.pick(pair.target, pair.other)
+            day = assembly.component(pair.component).dates[values[first.number] - 1]
+            if pair.reason != BOUND or other is None or not day:
+                continue
+            dates = assembly.component(pair.other).dates
+            later = sum(2 << place for place, date in enumerate(dates) if date > day)
+            if later >> values[other.number] & 1:
+                terms = sorted([(first.number, 1 << values[first.number]), (other.number, later)])
+                yield Statement(tuple(terms), pair.target, pair.component, pair.other, 0)
+
+
 def _best_supported(index: Index, request: Request) -> _Solved | None:
     best: _Solved | None = None
     for assembly, values in _solved(index, request):
