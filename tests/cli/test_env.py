@@ -95,7 +95,7 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str], int]] = {
     "of a package of Python alone earlier releases than the known ones go with an old Python": (
         {"requirements.txt": "torch==1.4.0\nboto3\nflask\n", ".python-version": "3.6\n"},
         {},
-        {"torch": "1.4.0", "python": "3.6", "flask": "2.0.3", "boto3": None},
+        {"torch": "1.4.0", "python": "3.6", "flask": "2.0.3"},
         4,
     ),
     "nothing is newer than what was compiled against it, where no fact joins them": (

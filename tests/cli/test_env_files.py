@@ -137,6 +137,22 @@ def test_a_project_of_uv_for_one_target(repository: Path) -> None:
     ]
 
 
+def test_what_only_a_page_has_is_searched_there_by_uv(tmp_path: Path) -> None:
+    # The page has the jaxlib that jax requires, and no jax; without a bound pip takes a cuDNN that it does not load.
+    (tmp_path / "requirements.txt").write_text("jax[cuda12_pip]==0.4.13\n")
+    answer = toolmatrix.env(tmp_path, device="RTX 4090")
+    assert answer.ok
+    project: dict[str, Any] = toml.parse(answer.file("uv"), "", LockError, "it")
+    wanted = ["jax[cuda12_pip]==0.4.13", "nvidia-cudnn-cu12<9"]
+    assert project["project"]["dependencies"][:2] == wanted
+    page = "https://storage.googleapis.com/jax-releases/jax_cuda_releases.html"
+    assert project["tool"]["uv"]["find-links"] == [page]
+    assert not {"sources", "index"} & project["tool"]["uv"].keys()
+    assert f"--find-links {page}" in answer.file("pip")
+    pins = [line for line in answer.constraints().splitlines() if line[:1] != "#"]
+    assert pins[:2] == ["jax==0.4.13", "nvidia-cudnn-cu12<9"]
+
+
 WRITTEN = {
     "pip": [
         *(f"--extra-index-url {CHANNEL}/cu128", "torch==2.7.0", "numpy==2.2.6", "ourpackage"),

@@ -22,7 +22,7 @@ def test_a_row_says_releases_days_and_runs() -> None:
     assert row.versions == ["1.0", "1.1", "2.0"]
     assert row.dates == ["2020-01-30", "2020-02-02", "2020-02-01"]
     assert row.yanked == [1]
-    assert row.listed == 3
+    assert row.published == 3
     assert [(one.selector, one.runs) for one in row.pythons] == [
         (">=3.6", [(0, 1)]),
         (">=3.8", [(2, 2)]),
@@ -47,6 +47,18 @@ def test_a_row_says_releases_days_and_runs() -> None:
 def test_a_cell_that_cannot_be_read_is_an_error(place: int, cell: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         independents.read([cell if at == place else text for at, text in enumerate(CELLS)])
+
+
+def test_what_is_listed_does_not_depend_on_what_was_asked_before() -> None:
+    index = matrix.index()
+    before = [*index.header["components"]]
+    head = index.header["components"]["boto3"]
+    assert (head["title"], index.header["components"].get("boto3")) == ("boto3", head)
+    assert index.component("blinker").versions
+    assert [*index.header["components"]] == before
+    assert not {"boto3", "blinker"} & {*before}
+    with pytest.raises(KeyError):
+        index.header["components"]["no-such-package"]
 
 
 def test_what_is_independent_of_a_component_at_a_release_does_not_name_it_there() -> None:

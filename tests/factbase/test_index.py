@@ -49,7 +49,7 @@ data:
     evidence: ran
     where: w
     lists: independent
-    columns: [package, releases, requires-python, requires, listed]
+    columns: [package, releases, requires-python, requires, published]
     rows: [[c, "1 2", "", "b 1: 2", 2]]
 """
 

@@ -552,7 +552,8 @@ def cluster(
         ]
     try:
         end = time.monotonic() + 120
-        while not here.exists():
+        # It is there before it is written.
+        while not (here.exists() and here.read_text()):
             assert time.monotonic() < end
             time.sleep(0.1)
         yield json.loads(here.read_text())["address"], started[0], started[1:]

@@ -135,7 +135,7 @@ data:
     where: w
     evidence: artifact
     lists: independent
-    columns: [package, releases, requires-python, requires, listed]
+    columns: [package, releases, requires-python, requires, published]
     rows:
       - [lone, "1.0@2020-01-01 2.0+40", "", "net 1.0: 1.0; six *: 1.0..", 2]
 """

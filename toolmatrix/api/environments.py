@@ -55,9 +55,14 @@ def requirements(
 
 def _foreign(plan: EnvironmentPlan, plans: Mapping[str, EnvironmentPlan]) -> list[tuple[str, str]]:
     """The builds of other environments whose index is asked for every package."""
-    others = (other for other in plans.values() if other is not plan and _shares(other))
-    builds = (build for other in others for build in other.builds if _index(build.arguments)[1])
-    return [(build.component, build.local) for build in builds]
+    others = (other for other in plans.values() if other is not plan)
+    return [
+        (build.component, build.local)
+        for other in others
+        for build in other.builds
+        for option, url in (_index(build.arguments),)
+        if url and (_shares(other) or option in _PAGES)
+    ]
 
 
 def _shares(plan: EnvironmentPlan) -> bool:
@@ -150,19 +155,23 @@ def _marker(plan: EnvironmentPlan) -> str:
 def _sources(
     plans: Mapping[str, EnvironmentPlan], wanted: Mapping[str, Sequence[PlanRequirement]]
 ) -> dict[str, object]:
-    by_url: dict[str, tuple[str, bool, bool]] = {}
+    by_url: dict[str, tuple[str, bool]] = {}
     sources: dict[str, list[object]] = {}
+    # A page may have no more than what these packages require: it is searched beside the indexes.
+    pages = [e.url for entries in wanted.values() for e in entries if e.flat]
+    linked = {"find-links": [*dict.fromkeys(pages)]} if pages else {}
     for extra, entries in wanted.items():
         for entry in entries:
-            if not entry.url:
+            if not entry.url or entry.flat:
                 continue
             name = f"channel-{len(by_url) + 1}"
-            index = by_url.setdefault(entry.url, (name, entry.flat, _shares(plans[extra])))
+            index = by_url.setdefault(entry.url, (name, _shares(plans[extra])))
             source = {"index": index[0], **({"extra": extra} if len(plans) > 1 else {})}
             sources.setdefault(entry.name, []).append(common.Inline(source))
     if not by_url:
-        return {}
+        return {**linked}
     return {
+        **linked,
         "sources": {
             package: named[0] if len(named) == 1 else named for package, named in sources.items()
         },
@@ -170,10 +179,9 @@ def _sources(
             {
                 "name": name,
                 "url": url,
-                **({"format": "flat"} if flat else {}),
                 **({} if shared else {"explicit": True}),
             }
-            for url, (name, flat, shared) in by_url.items()
+            for url, (name, shared) in by_url.items()
         ],
     }
 

@@ -122,6 +122,7 @@ def _pasted_machine(word: str) -> SeenMachine:
         for item in items
         if item.kind == PLATFORM
     ]
+    # Tools that list devices alone do not say which machine they are in.
     return SeenMachine(
         devices=tuple(devices),
         selectors={item.name: item.specifier for item in items if item.kind in (MACHINE, PYTHON)},

@@ -123,11 +123,10 @@ def news(
     wanted = {known.component(name) for name in names}
     if locked:
         wanted |= {name for name, *_ in _chosen_in(locked)}
-    if earlier:
-        before: OpenMatrix | None = open_earlier(os.fspath(earlier))
-    else:
-        # The matrix of a day is not kept; which sources were read since is known.
-        before = None if is_date(since) else _kept(since, after)
+    before = open_earlier(os.fspath(earlier)) if earlier else None
+    # The matrix of a day is not kept; which sources were read since is known.
+    if not earlier and not is_date(since):
+        before = _kept(since, after)
     if before is None:
         components, reread = read_since(after, since, wanted), 0
     else:

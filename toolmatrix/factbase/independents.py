@@ -45,7 +45,7 @@ class ReleaseStatement(NamedTuple):
 class IndependentRow(NamedTuple):
     """A row as it was read: releases with their days, the oldest first, the yanked ones, and the statements.
 
-    The index has as many releases as are `listed`.
+    The index has as many releases as are `published`.
     """
 
     name: str
@@ -54,12 +54,12 @@ class IndependentRow(NamedTuple):
     yanked: Sequence[int]
     pythons: Sequence[ReleaseStatement]
     requires: Sequence[ReleaseStatement]
-    listed: int
+    published: int
 
 
 def read(cells: Sequence[str]) -> IndependentRow:
     """A row of the table. Raises ValueError for what cannot be read."""
-    name, releases, pythons, requires, listed = cells
+    name, releases, pythons, requires, published = cells
     versions, dates, yanked = _releases(releases.split())
     places = {version: place for place, version in enumerate(versions)}
     return IndependentRow._make(
@@ -70,7 +70,7 @@ def read(cells: Sequence[str]) -> IndependentRow:
             yanked,
             [*_statements(pythons, places, _PYTHON)],
             [*_statements(requires, places)],
-            int(listed),
+            int(published),
         )
     )
 

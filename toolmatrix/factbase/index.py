@@ -145,7 +145,7 @@ class Index:
 
     def is_independent(self, name: str) -> bool:
         """Whether a component is one of them."""
-        return name in self._independents
+        return name in self.header["components"] and name in self._independents
 
     def _independent_head(self, name: str) -> ComponentHead | None:
         if name not in self.independents():
@@ -331,13 +331,12 @@ class Index:
     @property
     def _all(self) -> tuple[str, ...]:
         # Whatever has records in files.
-        named = (name for name in self.header["components"] if name not in self._independents)
-        return (*named, "")
+        return (*self.header["components"], "")
 
     def component(self, name: str) -> ComponentFacts:
         """The facts of a component, read once."""
         component_facts = self._components.get(name)
-        if component_facts is None and name in self._independents:
+        if component_facts is None and self.is_independent(name):
             component_facts = self._components[name] = self._independent(name)
         if component_facts is None:
             # Records are made of these three alone, as the rest is plain values in the order of the fields.
@@ -360,7 +359,7 @@ class Index:
         if name not in self._scales:
             scheme = self.header["components"][name]["scheme"]
             # Packages may require each other in a circle, so that the facts of one do not wait for those of another.
-            alone = name in self._independents
+            alone = self.is_independent(name)
             row = self.independent_row(name)[0] if alone else self.component(name)
             # What was compiled was read as versions: reading all of them again is for selectors that compare.
             self._scales[name] = Scale(scheme, row.versions, known=True)
@@ -428,7 +427,7 @@ class Index:
                 if offset >= 0:
                     return first_number(component) + offset
         name = id.partition("/")[2].partition("#")[0]
-        if name in self.header["components"] and name in self._independents:
+        if self.is_independent(name):
             self.component(name)
             return self._independents[name][id]
         raise KeyError(id)
@@ -531,39 +530,32 @@ def _fact(values: Sequence[Any]) -> FactRecord:
 
 
 class _Components(_Heads):
-    """The heads of components by their names; an independent package is behind them once it is asked for by name."""
+    """The heads of components by their names; that of an independent package is found by its name, and not listed."""
 
     def __init__(
         self, heads: Mapping[str, ComponentHead], find: Callable[[str], ComponentHead | None]
     ) -> None:
         super().__init__(heads)
         self._find = find
+        # Apart from the others, so that what is listed does not depend on what was asked before.
+        self._further: dict[str, ComponentHead] = {}
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or (isinstance(name, str) and self._take(name))
+        return super().__contains__(name) or (isinstance(name, str) and self._has_further(name))
 
     def __missing__(self, name: str) -> ComponentHead:
-        if self._take(name):
-            return self[name]
+        if self._has_further(name):
+            return self._further[name]
         raise KeyError(name)
-
-    # Who goes through all of them may ask for one more on the way.
-    def __iter__(self) -> Iterator[str]:
-        return iter(super().copy())
-
-    def items(self) -> Any:
-        """The names and heads of now."""
-        return super().copy().items()
 
     def get(self, name: str, default: Any = None) -> Any:
         """The head of a component, or the default."""
-        return super().get(name, default) if name in self else default
+        return self[name] if name in self else default  # noqa: SIM401 - that is this method
 
-    def _take(self, name: str) -> bool:
-        head = self._find(name)
-        if head is not None:
-            self[name] = head
-        return head is not None
+    def _has_further(self, name: str) -> bool:
+        if name not in self._further and (head := self._find(name)):
+            self._further[name] = head
+        return name in self._further
 
 
 def _with_defaults(

@@ -316,7 +316,7 @@ class DataLayout(Value):
     """What each row is about. code: that of one component, with `component`, `kind`, `against`. images: whether some
     images can be pulled, with `image` (a pattern), `pulls` (yes or no), `day`, `recipe`, `note`. terms: a name, in its
     first column `name`, which `show` and `search` know. independent: a package of Python alone, with `package`,
-    `releases`, `requires-python`, `requires`, `listed`."""
+    `releases`, `requires-python`, `requires`, `published`."""
 
 
 class ChannelLayout(Value):

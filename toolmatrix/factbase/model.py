@@ -124,7 +124,7 @@ DATA_LISTS = {
     CODE_LIST: ("component", "kind", "against"),
     IMAGES_LIST: ("image", "pulls", "day"),
     TERM_LIST: ("name",),
-    INDEPENDENT_LIST: ("package", "releases", "requires-python", "requires", "listed"),
+    INDEPENDENT_LIST: ("package", "releases", "requires-python", "requires", "published"),
 }
 """The columns with which a data table begins, by what its rows list."""
 

@@ -52,8 +52,8 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
         if _check(name, releases)
     }
     reader = _Reader(context, chosen, threads)
-    listed = dict(zip(names, map(len, published), strict=True))
-    rows = {name: reader.row(name, releases, listed[name]) for name, releases in chosen.items()}
+    counts = dict(zip(names, map(len, published), strict=True))
+    rows = {name: reader.row(name, releases, counts[name]) for name, releases in chosen.items()}
     if unread := [f"{name} {chosen[name][0].version}" for name, row in rows.items() if not row]:
         raise HarvestRefused(
             "the requirements of a newest release cannot be read",
@@ -125,7 +125,7 @@ class _Reader:
         )
         self.metadata = dict(zip(wheels, read, strict=True))
 
-    def row(self, name: str, releases: Sequence[PublishedRelease], listed: int) -> list[str]:
+    def row(self, name: str, releases: Sequence[PublishedRelease], count: int) -> list[str]:
         """The cells of a package, whose releases come the newest first; none where the newest cannot be read."""
         known = [
             (release, required)
@@ -145,7 +145,7 @@ class _Reader:
             " ".join(_dated(whole)),
             "; ".join(_runs(pythons, spans)),
             "; ".join(_runs([required for _, required in known], spans)),
-            str(listed),
+            str(count),
         ]
 
     def required(self, name: str, release: PublishedRelease) -> set[str] | None:

@@ -18,14 +18,19 @@ from toolmatrix.codes.manifests import (
     ManifestFinding,
     RefusedTogether,
 )
-from toolmatrix.factbase import evidence as words
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import ClaimRecord
 from toolmatrix.finding import Incompatibility
 from toolmatrix.judging import missing
 from toolmatrix.judging.effects import after_installs
 from toolmatrix.judging.installs import FOLLOWED, Installation
-from toolmatrix.judging.toolkits import loads_toolkit, needs_toolkit, without_loaded_toolkit
+from toolmatrix.judging.joins import (
+    beside_toolkit,
+    joined_by_builds,
+    joined_by_releases,
+    support,
+)
+from toolmatrix.judging.toolkits import LOADABLE, loads_toolkit, needs_toolkit
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import CONDA, IMAGE, PIP, ProjectManifest
 from toolmatrix.request import manifests as reading
@@ -63,8 +68,6 @@ from toolmatrix.solve.resolve import Resolution, Unsatisfiable, attempt, resolve
 
 _WHEEL, _SOURCE = "wheel", "source"
 _DERIVED = "derived"
-# What a wheel may load that it does not bring.
-_TOOLKIT = frozenset(("cuda", "cudnn"))
 # What tells whether the system has the libraries that a wheel was built beside.
 _SYSTEM = frozenset(("distro", "glibc", "libstdcxx"))
 # What an answer says of running on a device.
@@ -337,7 +340,7 @@ class _Environment:
         return [
             self.widen(other)
             for other in self.parts
-            if other.component in _TOOLKIT and not self.is_package(other)
+            if other.component in LOADABLE and not self.is_package(other)
         ]
 
     def widen(self, part: RequestedPart) -> RequestedPart:
@@ -604,7 +607,8 @@ class _Environment:
                 if facts is not None:
                     yield JudgedPair(part, other, REFUSED, "", facts, bound=False)
                     continue
-                apart = self.independent_pair(part, other)
+                packages = [package for package in (part, other) if self.is_package(package)]
+                apart = len(packages) == 1 and beside_toolkit(self.index, packages[0], part, other)
                 if apart:
                     yield apart
                     continue
@@ -614,7 +618,8 @@ class _Environment:
                     facts_by_method[method] = RequestFacts(
                         self.index, self.request(parts, target, *method), part.component
                     )
-                yield self.judge_pair(part, other, facts_by_method[method])
+                joined = joined_by_releases(self.index, part, other, facts_by_method[method])
+                yield joined or self.judge_builds(part, other)
         for part in self.parts if self.runtime else ():
             if self.computes(part) and self.is_for_accelerator(part):
                 proof = self.runs(part)
@@ -631,21 +636,8 @@ class _Environment:
         for target in () if unread else self.targets:
             answer = attempt(self.index, self.request(parts, target, _WHEEL, self.accelerator))
             if isinstance(answer, Resolution) and answer.known:
-                return FINE, *self.support(answer, part.component, *_RUNNING)
+                return FINE, *support(self.index, answer, part.component, *_RUNNING)
         return UNKNOWN, "", ()
-
-    def support(
-        self, answer: Resolution, component: str, *others: str
-    ) -> tuple[str, tuple[str, ...]]:
-        """The weakest evidence of what an answer says of a package and others, and the facts."""
-        cites = [
-            cite
-            for choice in answer.targets[answer.request.targets[0]]
-            if choice.component in (*self.index.with_builds(component), *others)
-            for cite in choice.cites[:1]
-        ]
-        ids = dict.fromkeys(self.index.claim(cite.record).id for cite in cites)
-        return min((cite.evidence for cite in cites), key=words.rank, default=""), tuple(ids)[:4]
 
     @staticmethod
     def is_toolkit(*parts: RequestedPart) -> bool:
@@ -668,49 +660,11 @@ class _Environment:
         bound = all(map(self.is_package, (part, other))) and any(
             second in heads[first]["against"] for first, second in (names, names[::-1])
         )
-        if bound and not (part.item.built or other.item.built):
-            method = self.install_method(part, other, self.targets[0])
-            answer = attempt(self.index, self.request((part, other), self.targets[0], *method))
-            if isinstance(answer, Resolution) and answer.known:
-                return JudgedPair(part, other, FINE, *self.support(answer, *names), bound=True)
-            return JudgedPair(part, other, UNKNOWN, "", (), bound=True)
-        return JudgedPair(part, other, UNKNOWN, "", (), bound=False)
-
-    def independent_pair(self, part: RequestedPart, other: RequestedPart) -> JudgedPair | None:
-        """A wheel beside the toolkit of an image that it does not load: one that brings its own, or uses none."""
-        packages = [package for package in (part, other) if self.is_package(package)]
-        if len(packages) != 1 or not _TOOLKIT & {part.component, other.component}:
-            return None
-        known = bool(builds(self.index, packages[0])[1])
-        if not known or loads_toolkit(self.index, packages[0]):
-            return None
-        proof = without_loaded_toolkit(self.index, packages[0])
-        return JudgedPair(
-            part, other, FINE if proof else UNKNOWN, *(proof or ("", ())), bound=False
-        )
-
-    def judge_pair(
-        self, part: RequestedPart, other: RequestedPart, facts: RequestFacts
-    ) -> JudgedPair:
-        at = self.index.scale(part.component).select(part.asks[0].selector)
-        partner = facts.at(at).partner(other.component)
-        wanted = self.index.scale(other.component).select(other.asks[0].selector)
-        speaking = [
-            fact
-            for fact in partner.facts
-            if fact.says != REFUSED and fact.mask & wanted and fact.of & at
-        ]
-        if not (partner.tested | partner.allowed) & wanted or not speaking:
-            return self.judge_builds(part, other)
-        best = max((fact.evidence for fact in speaking), key=words.rank)
-        cites = [
-            self.index.claim(cite.record).id
-            for fact in speaking
-            if fact.evidence == best
-            for cite in self.index.cites(fact.cites)
-            if cite.touches(fact.touching)
-        ]
-        return JudgedPair(part, other, FINE, best, tuple(dict.fromkeys(cites))[:4], bound=False)
+        if not bound or part.item.built or other.item.built:
+            return JudgedPair(part, other, UNKNOWN, "", (), bound=False)
+        method = self.install_method(part, other, self.targets[0])
+        request = self.request((part, other), self.targets[0], *method)
+        return joined_by_builds(self.index, part, other, request)
 
 
 def _key(part: RequestedPart) -> tuple[str, int]:

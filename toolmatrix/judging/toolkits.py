@@ -9,6 +9,9 @@ from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import Binding
 from toolmatrix.request.judgement import RequestedPart, builds, requirements_of
 
+LOADABLE = frozenset(("cuda", "cudnn"))
+"""What a wheel may load that it does not bring."""
+
 
 def needs_toolkit(index: Index, part: RequestedPart) -> bool | None:
     """Whether every build that is left of a wheel needs a toolkit beside it; None where that is unknown."""

@@ -104,8 +104,10 @@ class EnvironmentPlan(Value):
         pins = []
         for build in self.builds:
             for requirement in build.requirement.split():
-                name = requirement.partition("@")[0].partition("==")[0].partition("[")[0]
-                pins.append(f"{name.strip()}=={build.release}")
+                name, pinned, _ = requirement.partition("@" if "@" in requirement else "==")
+                # What a build needs beside itself has releases of its own.
+                own = f"{name.partition('[')[0]}=={build.release}"
+                pins.append(own if pinned else requirement)
         return [*dict.fromkeys([*pins, *self.packages])]
 
     def commands(self, tool: str, guard: str = "") -> list[str]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from toolmatrix.factbase.index import Index
 from toolmatrix.request.cases import CaseLine, word
+from toolmatrix.solve.contemporary import contemporary
 from toolmatrix.solve.grounds import Core
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.solve.resolve import (
     Resolution,
     Unsatisfiable,
     attempt,
-    contemporary,
     resolve,
     supported,
     supported_release,

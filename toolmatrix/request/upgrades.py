@@ -117,7 +117,9 @@ class _Environment:
                     unknown.append(Moved(target, name, entry.version, ""))
                 elif head["scheme"] != "names" and not entry.floor:
                     known.setdefault(name, {})[target] = entry.version
-        return {name: known[name] for name in heads if name in known}, unknown
+        order = {name: place for place, name in enumerate(heads)}
+        ranked = sorted(known, key=lambda name: order.get(name, len(order)))
+        return {name: known[name] for name in ranked}, unknown
 
     def upgrade(self, component: str, releases: dict[str, str]) -> Upgrade:
         scale, facts = self.index.scale(component), self.index.component(component)
@@ -234,7 +236,7 @@ class _Environment:
         heads = self.index.header["components"]
         for target in resolution.targets:
             old, new = before.chosen(target), resolution.chosen(target)
-            for name in heads:
+            for name in dict.fromkeys((*heads, *old, *new)):
                 # The bound of a driver follows from the rest; a build is of its release.
                 independent = name != component and not heads[name]["variant_of"]
                 if independent and old.get(name, "") != new.get(name, ""):

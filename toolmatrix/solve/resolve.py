@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     _Solved = tuple[Assembly, tuple[int, ...]]
     """A problem, and the candidates of its solution."""
 
-_TRIES = 8
+TRIES = 8
 """Answers of a changed request that are tried where some evidence is demanded."""
 
 
@@ -178,7 +178,7 @@ def _attempt(index: Index, request: Request) -> Resolution | Assembly:
             if whole:
                 return known
             continue
-        unread, solution = _without_unread(assembly)
+        unread, solution = without_unread(assembly)
         if not isinstance(solution, Conflict):
             break
     else:
@@ -188,7 +188,7 @@ def _attempt(index: Index, request: Request) -> Resolution | Assembly:
     return _joined(assembly, attach_evidence(assembly, solution.values))
 
 
-def _without_unread(assembly: Assembly) -> tuple[list[int], Solution | Conflict]:
+def without_unread(assembly: Assembly) -> tuple[list[int], Solution | Conflict]:
     """The unread statements that give way at first, and the best solution without them."""
     # A release without a known build, or what no known archive has, is taken where no other will do.
     last = assembly.last
@@ -292,41 +292,6 @@ def supported_release(index: Index, request: Request, component: str) -> str:
     return next(filter(None, releases), "")
 
 
-def contemporary(index: Index, request: Request) -> Resolution | None:
-    """The best answer in which nothing is newer than what was compiled against it, where no fact joins the two.
-
-    None where there is none, or where the few pairs that are looked at lead to none.
-    """
-    for variant in with_default_accelerators(index, request):
-        assembly = assembled(index, variant)
-        unread, solution = _without_unread(assembly)
-        for _ in range(_TRIES):
-            if isinstance(solution, Conflict):
-                break
-            late = [*_later_nogoods(assembly, solution.values)]
-            if not late:
-                return attach_evidence(assembly, solution.values)
-            assembly = assembly.stating(late)
-            solution = solve(assembly.without(unread).problem())
-    return None
-
-
-def _later_nogoods(assembly: Assembly, values: tuple[int, ...]) -> Iterator[Statement]:
-    """Nogoods for each release of a component after that of what is bound to it and not joined with it."""
-    for answer in targets_of(assembly, values).values():
-        for pair in answer.touching():
-            first = assembly.variable(pair.target, pair.component)
-            other = assembly.pick(pair.target, pair.other)
-            day = assembly.component(pair.component).dates[values[first.number] - 1]
-            if pair.reason != BOUND or other is None or not day:
-                continue
-            dates = assembly.component(pair.other).dates
-            later = sum(2 << place for place, date in enumerate(dates) if date > day)
-            if later >> values[other.number] & 1:
-                terms = sorted([(first.number, 1 << values[first.number]), (other.number, later)])
-                yield Statement(tuple(terms), pair.target, pair.component, pair.other, 0)
-
-
 def _best_supported(index: Index, request: Request) -> _Solved | None:
     best: _Solved | None = None
     for assembly, values in _solved(index, request):
@@ -341,7 +306,7 @@ def _solved(index: Index, request: Request) -> Iterator[_Solved]:
     for variant in with_default_accelerators(index, request):
         assembly = Assembly(index, variant)
         if variant.min_evidence:
-            known = _known(assembly, _TRIES)
+            known = _known(assembly, TRIES)
             if not isinstance(known, Assembly):
                 yield known
         elif not isinstance(solution := solve(assembly.problem()), Conflict):
@@ -355,7 +320,7 @@ def _supported(
 
     The statements that are `unread` do not bind.
     """
-    for _ in range(_TRIES):
+    for _ in range(TRIES):
         touching = [
             pair
             for answer in targets_of(assembly, values).values()

@@ -78,7 +78,7 @@ def begins_later(index: Index, component: str) -> bool:
     """True if the index of packages lists more releases of a component than are known."""
     known = len(index.component(component).versions)
     if index.is_independent(component):
-        return index.independent_row(component)[0].listed > known
+        return index.independent_row(component)[0].published > known
     number = 1
     while cells := lookups.row(index, f"{_RELEASE_COUNTS}/{number}")[1]:
         if cells["component"] == component and int(cells["releases"]) > known:

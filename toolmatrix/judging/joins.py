@@ -1,0 +1,78 @@
+"""What joins two parts: facts about their releases, facts about their builds, or that a wheel loads no toolkit."""
+
+from __future__ import annotations
+
+from toolmatrix.factbase import evidence as words
+from toolmatrix.judging.toolkits import LOADABLE, loads_toolkit, without_loaded_toolkit
+from toolmatrix.request.judgement import FINE, REFUSED, UNKNOWN, JudgedPair, builds
+from toolmatrix.solve.resolve import Resolution, attempt
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.factbase.index import Index
+    from toolmatrix.request.judgement import RequestedPart
+    from toolmatrix.solve.pairs import RequestFacts
+    from toolmatrix.solve.request import Request
+
+
+def joined_by_releases(
+    index: Index, part: RequestedPart, other: RequestedPart, facts: RequestFacts
+) -> JudgedPair | None:
+    """A pair that facts about releases join, with the best of them; None where none does."""
+    at = index.scale(part.component).select(part.asks[0].selector)
+    partner = facts.at(at).partner(other.component)
+    wanted = index.scale(other.component).select(other.asks[0].selector)
+    speaking = [
+        fact
+        for fact in partner.facts
+        if fact.says != REFUSED and fact.mask & wanted and fact.of & at
+    ]
+    if not (partner.tested | partner.allowed) & wanted or not speaking:
+        return None
+    best = max((fact.evidence for fact in speaking), key=words.rank)
+    cites = [
+        index.claim(cite.record).id
+        for fact in speaking
+        if fact.evidence == best
+        for cite in index.cites(fact.cites)
+        if cite.touches(fact.touching)
+    ]
+    return JudgedPair(part, other, FINE, best, tuple(dict.fromkeys(cites))[:4], bound=False)
+
+
+def joined_by_builds(
+    index: Index, part: RequestedPart, other: RequestedPart, request: Request
+) -> JudgedPair:
+    """A pair of packages of which one is compiled against the other: fine if the request of both has a known answer."""
+    answer = attempt(index, request)
+    if isinstance(answer, Resolution) and answer.known:
+        proof = support(index, answer, part.component, other.component)
+        return JudgedPair(part, other, FINE, *proof, bound=True)
+    return JudgedPair(part, other, UNKNOWN, "", (), bound=True)
+
+
+def beside_toolkit(
+    index: Index, package: RequestedPart, part: RequestedPart, other: RequestedPart
+) -> JudgedPair | None:
+    """A wheel beside the toolkit of an image that it does not load: one that brings its own, or uses none."""
+    if not LOADABLE & {part.component, other.component} or not builds(index, package)[1]:
+        return None
+    # Facts of the two decide where it loads that one.
+    if loads_toolkit(index, package):
+        return None
+    proof = without_loaded_toolkit(index, package)
+    return JudgedPair(part, other, FINE if proof else UNKNOWN, *(proof or ("", ())), bound=False)
+
+
+def support(
+    index: Index, answer: Resolution, component: str, *others: str
+) -> tuple[str, tuple[str, ...]]:
+    """The weakest evidence of what an answer says of a package and others, and the facts."""
+    cites = [
+        cite
+        for choice in answer.targets[answer.request.targets[0]]
+        if choice.component in (*index.with_builds(component), *others)
+        for cite in choice.cites[:1]
+    ]
+    ids = dict.fromkeys(index.claim(cite.record).id for cite in cites)
+    return min((cite.evidence for cite in cites), key=words.rank, default=""), tuple(ids)[:4]
