@@ -197,10 +197,16 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str], int]] = {
         {"jax": "0.6.0"},
         0,
     ),
-    "a release that the matrix does not know": (
+    "a release that the index no longer has": (
         {"requirements.txt": "torch==0.3.1\n"},
         {},
         {"torch": "1.0.0"},
+        0,
+    ),
+    "a release that the matrix does not know": (
+        {"requirements.txt": "jax==0.1.60\n"},
+        {},
+        {"jax": "0.2.11"},
         4,
     ),
     "a framework for the CPU beside one for the device": (

@@ -141,12 +141,12 @@ def test_the_exit_code_says_what_came_of_it(
 
 
 def test_what_the_matrix_does_not_know_is_told(real: Cli, here: Path) -> None:
-    (here / "Dockerfile").write_text("FROM example/image:1\nRUN pip install torch==0.1.0\n")
+    (here / "Dockerfile").write_text("FROM example/image:1\nRUN pip install tensorflow-io==0.8.0\n")
     out = real("judge", "Dockerfile", COLUMNS="100").out
     assert out.startswith(
         "the matrix does not know\n"
         "  Dockerfile:1:6   example/image:1: the contents of this image are unknown\n"
-        "  Dockerfile:2:17  torch==0.1.0: the matrix knows no torch ==0.1.0; its releases "
+        "  Dockerfile:2:17  tensorflow-io==0.8.0: the matrix knows no tensorflow-io ==0.8.0; its "
     )
 
 

@@ -82,7 +82,9 @@ class Mutation(NamedTuple):
 MUTATIONS = {
     "python": Mutation(
         "RUN cd /opt/venv/bin && ln -sf /usr/bin/python3.9 python3 && ln -sf python3 python",
-        ("FAIL TM401 python", "FAIL TM420 numpy"),
+        # Where a program is run, that Python does not import it either.
+        ("FAIL TM401 python", "FAIL TM409 numpy", "FAIL TM420 numpy"),
+        read=("FAIL TM401 python", "FAIL TM420 numpy"),
     ),
     "numpy": Mutation("RUN python -m pip install numpy==1.26.4", ("FAIL TM401 numpy",)),
     "gcc": Mutation("RUN ln -sf /usr/bin/gcc-11 /usr/local/bin/gcc", ("FAIL TM401 gcc",)),

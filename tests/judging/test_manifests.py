@@ -563,6 +563,27 @@ def test_bound_packages_that_no_fact_joins_are_no_yes(
     assert JudgedFile(path="requirements.txt", judged=judgement).outcome == outcome
 
 
+CONDA = "channels: [pytorch]\ndependencies: [python=3.9, pytorch=1.12.1, pytorch-cuda={}]\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "reason"),
+    [
+        ("requirements.txt", "torch==0.9.0\n", "index has no torch 0.9.0 and none before 1.0.0"),
+        ("requirements.txt", "torch==2.1.7\n", "has no torch 2.1.7, but 2.1.2 and 2.2.0"),
+        # Of this one older releases were on the index, which nothing says are gone.
+        ("requirements.txt", "tensorflow-io==0.8.0\n", ""),
+        ("environment.yml", CONDA.format("11.3"), "conda has no pytorch-cuda 11.3 and none before"),
+        ("environment.yml", CONDA.format("11.7"), ""),
+    ],
+)
+def test_a_release_that_never_was_is_named(index: Index, path: str, text: str, reason: str) -> None:
+    judgement = judged(index, path, text)
+    reasons = [one.finding.reason for one in judgement.refusals if one.finding.code == "TM108"]
+    assert len(reasons) == bool(reason)
+    assert reason in "".join(reasons)
+
+
 @pytest.mark.parametrize("row", DEVICES, ids=[row["thread"] for row in DEVICES])
 def test_a_dockerfile_of_a_thread_on_another_gpu(index: Index, row: dict[str, Any]) -> None:
     machine = {option: (value,) for option, value in row["machine"].items()}

@@ -63,21 +63,17 @@ class NoSuchRelease(ManifestFinding):
     """A release that a file pins, and that was not in the list of its package; `near` are its neighbours."""
 
     code: str = "TM108"
-    package: str
     release: str
     near: tuple[str, ...]
-    read: str
+    instead: str
 
     def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
         return f"{self.named} is not available"
 
     @property
     def reason(self) -> str:
-        """What the list has in its place."""
-        near = " and ".join(self.near)
-        return (
-            f"the package index has no {self.package} {self.release}, but {near} (read {self.read})"
-        )
+        """What the list has in its place, and when it was read."""
+        return self.instead
 
 
 class NoLocalVersion(ManifestFinding):

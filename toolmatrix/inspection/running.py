@@ -82,24 +82,41 @@ import importlib, os, sys
 name, first = sys.argv[1:]
 if sys.path[:1] == [""]:
     sys.path[0] = first
+files, tops, release, place = [], "", "", ""
+plain = name.replace("-", "_")
 try:
     from importlib import metadata
-    dist = metadata.distribution(name)
-except Exception:
-    dist = None
-plain = name.replace("-", "_")
-files = [str(file) for file in dist.files or ()] if dist else []
-tops = ((dist.read_text("top_level.txt") or "") if dist else "").split()
-tops = tops or [file.partition("/")[0] for file in files if file.endswith("/__init__.py")]
+except ImportError:
+    # Before Python 3.8 nothing in the library reads records.
+    for folder in filter(os.path.isdir, sys.path):
+        for entry in os.listdir(folder):
+            record, _, kind = entry.rpartition(".")
+            words = record.split("-")
+            found = kind in ("dist-info", "egg-info") and words[0].lower().replace(".", "_") == plain
+            if found and not release:
+                texts = []
+                for file in ("RECORD", "top_level.txt"):
+                    path = os.path.join(folder, entry, file)
+                    texts.append(open(path).read() if os.path.isfile(path) else "")
+                files, tops = [line.split(",")[0] for line in texts[0].splitlines()], texts[1]
+                release, place = words[1:2] and words[1], folder
+else:
+    try:
+        dist = metadata.distribution(name)
+        files, tops = [str(file) for file in dist.files or ()], dist.read_text("top_level.txt") or ""
+        release, place = dist.version, str(dist.locate_file(""))
+    except Exception:
+        pass
+tops = tops.split() or [file.partition("/")[0] for file in files if file.endswith("/__init__.py")]
 tops = tops or [file.partition(".")[0] for file in files if file.endswith((".py", ".so")) and "/" not in file]
 tops = [top for top in tops if top and not top.startswith("_")]
 root = plain if plain in tops or not tops else tops[0]
 module = importlib.import_module(root)
 file = os.path.realpath(getattr(module, "__file__", None) or "")
 own = not module.__dict__.get("__file__") or any(
-    os.path.realpath(str(dist.locate_file(one))) == file for one in files if one.startswith(root)
+    os.path.realpath(os.path.join(place, one)) == file for one in files if one.startswith(root)
 )
-version = dist.version if dist and own else getattr(module, "__version__", "") or (dist and dist.version)
+version = release if release and own else getattr(module, "__version__", "") or release
 print("imported", version, "from", file)
 """
 _BOUNDS = ProgramBounds()

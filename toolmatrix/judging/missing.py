@@ -26,7 +26,7 @@ def releases(
         fields = _fields(each.part, environment) | {"severity": "error", "release": each.release}
         finding: ManifestFinding = NoLocalVersion(**fields, options=each.options)
         if each.near:
-            fields |= {"package": each.package, "near": each.near, "read": each.read}
+            fields |= {"near": each.near, "instead": f"{each.reason} (read {each.read})"}
             finding = NoSuchRelease(**fields)
         yield finding, each.part
 

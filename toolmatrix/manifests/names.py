@@ -66,6 +66,14 @@ def of_conda(package: str) -> str:
     return components.get(package, "")
 
 
+def first_of_conda(package: str) -> tuple[str, str]:
+    """The first release of a package of conda and the day of that reading; both empty where it is not known."""
+    for entry in _read()["conda"]:
+        if entry["package"] == package and "since" in entry:
+            return entry["since"], str(_read()["sources"][entry["source"]]["read"])
+    return "", ""
+
+
 @lru_cache(maxsize=1)
 def variables() -> Mapping[str, Mapping[str, Any]]:
     """The variables that list codegen archs: how a word of theirs looks, and the archs that it names."""

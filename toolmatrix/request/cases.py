@@ -416,9 +416,8 @@ class _CaseReader:
                 # The answer names the index of each build.
                 yield CaseLine(part=part, asks=self.labelled(part.asks), free=self.free(part))
                 continue
-            near = " and ".join(release.near)
-            refusal = f"the package index has no {release.package} {release.release}, but {near}"
-            yield CaseLine(part=part, asks=self.free(part), free=self.free(part), refusal=refusal)
+            free = self.free(part)
+            yield CaseLine(part=part, asks=free, free=free, refusal=release.reason)
 
     def beyond(self) -> Iterator[CaseLine]:
         """Lines about releases that the matrix does not know."""

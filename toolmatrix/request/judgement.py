@@ -10,11 +10,13 @@ from toolmatrix.codes.manifests import ManifestFinding
 from toolmatrix.errors import ToolmatrixError
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.versions import Key, Scale, SelectorError, key, order
-from toolmatrix.manifests.model import PIP, Item, NotRead, ProjectManifest, Traced
+from toolmatrix.manifests import names as called
+from toolmatrix.manifests.model import CONDA, PIP, Item, NotRead, ProjectManifest, Traced
 from toolmatrix.request.images import NamedImage
 from toolmatrix.request.machine import TargetMachine
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.solve.resolve import Resolution, Unsatisfiable, attempt, unsatisfiable
+from toolmatrix.solve.worlds import is_whole
 from toolmatrix.value import NamedTuple, Value
 
 ARCH, DEVICE = "arch", "device"
@@ -59,6 +61,14 @@ class MissingRelease(Value):
     near: tuple[str, ...] = ()
     read: str = ""
     options: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """What the list has in its place."""
+        *older, newer = self.near
+        place = "conda" if self.part.item.kind == CONDA else "the package index"
+        others = f", but {older[0]} and {newer}" if older else f" and none before {newer}"
+        return f"{place} has no {self.package} {self.release}{others}"
 
 
 class RequestedParts(Value):
@@ -123,12 +133,23 @@ def local_version(item: Item) -> str:
 
 
 def missing(index: Index, part: RequestedPart, package: str) -> MissingRelease | None:
-    """The release that a part pins, if a list of all files of its package lacks it, and has older and newer ones."""
+    """The release that a part pins, if a list of all files of its package lacks it and has newer ones.
+
+    Without older ones in the list it must be known that it was read whole.
+    """
     if release := local_version(part.item):
         options = _options(index, part)
         return MissingRelease(part=part, package=package, release=release, options=options)
-    pinned = _PIN.fullmatch(part.asks[0].selector)
     item = part.item
+    pinned = _PIN.fullmatch(part.asks[0].selector.removesuffix(".*"))
+    if item.kind == CONDA:
+        first, read = called.first_of_conda(item.name)
+        if not first or not pinned or not _before(first, pinned[1]):
+            return None
+        return MissingRelease(
+            part=part, package=item.name, release=pinned[1], near=(first,), read=read
+        )
+    pinned = _PIN.fullmatch(part.asks[0].selector)
     # What is installed without a release was built somewhere.
     if not pinned or item.kind != PIP or item.bounds or item.indexes or item.installed:
         return None
@@ -143,11 +164,12 @@ def missing(index: Index, part: RequestedPart, package: str) -> MissingRelease |
     known = sorted(releases or index.component(part.component).versions, key=_key)
     older = [release for release in known if _before(pinned[1], release)]
     newer = [release for release in known if _before(release, pinned[1])]
-    for source in index.sources().values() if older and newer else ():
+    closed = bool(older) or is_whole(index, part.component)
+    for source in index.sources().values() if closed and newer else ():
         # What was listed on the index is all that there was.
         match = _RELEASE_RANGE.match(source.at) if _ALL in source.title else None
         if match and match[1] == package and _before(match[3], pinned[1]):
-            near = older[-1], newer[0]
+            near = (*older[-1:], newer[0])
             return MissingRelease(
                 part=part, package=package, release=pinned[1], near=near, read=source.read
             )

@@ -301,6 +301,11 @@ class _Reader:
             return
         if item.kind == CONDA or "===" in selector:
             self.add(component, selector, item, item.text.text, item.version)
+            added = [part for part in self.parts[-1:] if part.item is item]
+            absent = [missing(self.names.index, part, package) for part in added]
+            if any(absent):
+                self.missing += filter(None, absent)
+                del self.parts[-1]
             return
         self.build(item, component, package, selector)
 

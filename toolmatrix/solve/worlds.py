@@ -76,15 +76,23 @@ def _runs_there(assembly: Assembly, component: str, release: str) -> bool:
 
 def begins_later(index: Index, component: str) -> bool:
     """True if the index of packages lists more releases of a component than are known."""
-    known = len(index.component(component).versions)
+    return _published(index, component) > len(index.component(component).versions)
+
+
+def is_whole(index: Index, component: str) -> bool:
+    """True if all releases of a component are known that the index of packages lists."""
+    return 0 < _published(index, component) <= len(index.component(component).versions)
+
+
+def _published(index: Index, component: str) -> int:
+    """How many releases the index of packages lists, 0 where they were not counted."""
     if index.is_independent(component):
-        return index.independent_row(component)[0].published > known
-    number = 1
-    while cells := lookups.row(index, f"{_RELEASE_COUNTS}/{number}")[1]:
-        if cells["component"] == component and int(cells["releases"]) > known:
-            return True
-        number += 1
-    return False
+        return index.independent_row(component)[0].published
+    counts = [0]
+    while cells := lookups.row(index, f"{_RELEASE_COUNTS}/{len(counts)}")[1]:
+        # Several packages may make one component.
+        counts.append(int(cells["releases"]) if cells["component"] == component else 0)
+    return max(counts)
 
 
 def earlier(index: Index, component: str, selectors: Iterable[str]) -> bool:
