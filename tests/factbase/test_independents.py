@@ -86,3 +86,12 @@ def test_an_answer_about_other_components_does_not_open_the_table() -> None:
     index = Index("", read_file)
     assert isinstance(resolve(index, read(index, Fields(wanted=("torch",)))), Resolution)
     assert not [name for name in opened if name.startswith("independents")]
+
+
+@pytest.mark.parametrize("wanted", [("gitpython", "torch"), ("torch", "gitpython")])
+def test_an_answer_for_a_device_may_have_one(wanted: tuple[str, ...]) -> None:
+    index = matrix.index()
+    fields = Fields(wanted=wanted, device=("8.0",), from_="wheel")
+    answer = resolve(index, read(index, fields))
+    assert isinstance(answer, Resolution)
+    assert {*wanted} <= answer.chosen("x86").keys()

@@ -247,13 +247,11 @@ def of_its_time(assembly: Assembly, joined: Joined) -> Iterator[Support]:
 
 
 def _declaring(index: Index, package: str, framework: str) -> int:
-    """The releases of a package without compiled code that declare with which releases of a framework they go.
+    """The releases of a package that declare with which releases of a framework they go.
 
     Those that require any other package at whatever release are left out: of that they say nothing.
     """
     components = index.header["components"]
-    if components[package]["code"] != PURE:
-        return 0
     declaring = silent = 0
     for group in index.requirements(package):
         name = group.component
