@@ -305,7 +305,7 @@ def test_what_fails_with_a_package_that_is_no_component_says_so(
 
 
 def test_code_that_nobody_read_is_neither_a_yes_nor_a_no() -> None:
-    for request in ("ctranslate2==4.3.1", "ctranslate2==4.5.0"):
+    for request in ("open3d==0.17.0", "open3d==0.18.0"):
         assert toolmatrix.resolve(request).exit_code == 0
         assert toolmatrix.resolve(request, device="9.0").exit_code == 4
 

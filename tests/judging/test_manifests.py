@@ -563,6 +563,36 @@ def test_bound_packages_that_no_fact_joins_are_no_yes(
     assert JudgedFile(path="requirements.txt", judged=judgement).outcome == outcome
 
 
+IMAGE = "FROM nvidia/cuda:{}-runtime-ubuntu22.04\nRUN pip install ctranslate2=={}\n"
+WHISPER = "torch=={}\nfaster-whisper==1.1.0\nctranslate2=={}\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "machine", "expected"),
+    [
+        # It opens cuBLAS and cuDNN of the system by their names.
+        ("Dockerfile", IMAGE.format("11.8.0-cudnn8", "4.5.0"), {}, ["cuda", "cudnn"]),
+        ("Dockerfile", IMAGE.format("12.1.1-cudnn8", "4.4.0"), {}, []),
+        ("Dockerfile", IMAGE.format("12.1.1-cudnn8", "4.8.5"), {}, []),
+        # Another package brings them.
+        ("requirements.txt", WHISPER.format("2.3.1", "4.5.0"), {"device": ("8.0",)}, ["torch"]),
+        ("requirements.txt", WHISPER.format("2.4.1", "4.5.0"), {"device": ("8.0",)}, []),
+    ],
+)
+def test_libraries_that_a_package_opens_are_those_that_are_there(
+    index: Index, path: str, text: str, machine: dict[str, Any], expected: list[str]
+) -> None:
+    judgement = judged(index, path, text, **machine)
+    others = [
+        part.component
+        for refusal in judgement.refusals
+        if refusal.hard
+        for part in refusal.parts
+        if part.component != "ctranslate2"
+    ]
+    assert sorted(others) == expected
+
+
 CONDA = "channels: [pytorch]\ndependencies: [python=3.9, pytorch=1.12.1, pytorch-cuda={}]\n"
 
 

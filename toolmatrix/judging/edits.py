@@ -456,7 +456,9 @@ def _changes(index: Index, part: RequestedPart, chosen: Mapping[str, str]) -> It
     source = part.item.text.source
     for channel, match in _channels(index, part):
         start = source.text.find(match.string)
-        if channel == source_channel and start >= 0 and match.groupdict().get("line") != line:
+        # One page may have all lines.
+        moves = match.groupdict().get("line", line) != line
+        if channel == source_channel and start >= 0 and moves:
             begin, end = match.span("line")
             yield Replacement(source, start + begin, start + end, line)
 

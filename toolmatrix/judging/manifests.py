@@ -278,8 +278,16 @@ class _Environment:
         for command in self.replaced_commands():
             yield Question((*command, *python, *system), self.froms(command), ("none",))
         for part in computing:
+            # What one loads another may bring: then they have to agree on it.
+            loading = needs_toolkit(self.index, part)
             beside = [
-                other for other in computing if other is not part and self.share_facts(part, other)
+                other
+                for other in computing
+                if other is not part
+                and (
+                    self.share_facts(part, other)
+                    or (loading and needs_toolkit(self.index, other) is False)
+                )
             ]
             # Where one that goes with it brings a toolkit, that is loaded, and not the one of the image.
             brings_toolkit = any(needs_toolkit(self.index, other) is False for other in beside)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from toolmatrix.factbase import evidence as words
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import Binding
+from toolmatrix.manifests.model import PIP
 from toolmatrix.request.judgement import RequestedPart, builds, requirements_of
 
 LOADABLE = frozenset(("cuda", "cudnn"))
@@ -16,6 +17,8 @@ LOADABLE = frozenset(("cuda", "cudnn"))
 def needs_toolkit(index: Index, part: RequestedPart) -> bool | None:
     """Whether every build that is left of a wheel needs a toolkit beside it; None where that is unknown."""
     name, left = builds(index, part)
+    if not name and part.item.kind == PIP:
+        name, left = part.component, index.scale(part.component).select(part.asks[0].selector)
     beside = 0
     for binding in index.component(name).about("cuda", left) if left else ():
         if not _beside(index, binding):

@@ -221,8 +221,8 @@ def _arranged(reachable: Reachable) -> list[Variable]:
     # Given context comes first, then what was asked for, then the order of the front page.
     components = reachable.header["components"]
     # What is found by its name alone, and listed nowhere, comes behind all others.
-    reached = (*reachable.request.leading, *(name for _, name in reachable.by_name))
-    ranks = {name: rank for rank, name in enumerate(dict.fromkeys((*components, *reached)))}
+    further = (*reachable.request.leading, *(name for _, name in reachable.by_name))
+    ranks = {name: rank for rank, name in enumerate(dict.fromkeys((*components, *further)))}
     # Of what was asked for, frameworks come first: their rows name all else, and speak from the first component on.
     leading = sorted(reachable.request.leading, key=lambda name: not components[name]["framework"])
     # A device that was asked for comes before what the front page has behind it: it chooses its toolkit. So do hidden
