@@ -572,6 +572,8 @@ WHISPER = "torch=={}\nfaster-whisper==1.1.0\nctranslate2=={}\n"
     [
         # It opens cuBLAS and cuDNN of the system by their names.
         ("Dockerfile", IMAGE.format("11.8.0-cudnn8", "4.5.0"), {}, ["cuda", "cudnn"]),
+        # Its tag names no cuDNN; the image for development has the same.
+        ("Dockerfile", IMAGE.format("12.4.1-cudnn", "4.4.0"), {}, ["cudnn"]),
         ("Dockerfile", IMAGE.format("12.1.1-cudnn8", "4.4.0"), {}, []),
         ("Dockerfile", IMAGE.format("12.1.1-cudnn8", "4.8.5"), {}, []),
         # Another package brings them.

@@ -39,6 +39,14 @@ def packages_in(reference: str) -> Sequence[str] | None:
     return None
 
 
+def alike(reference: str) -> str:
+    """The name of an image with the same toolkit and libraries; that of the image itself where none is known."""
+    for pattern, entry in zip(_patterns()["images"], _read()["images"], strict=True):
+        if "alike" in entry and pattern.fullmatch(reference):
+            return reference.replace(*entry["alike"])
+    return reference
+
+
 def system(package: str) -> re.Match[str] | None:
     """The match of a package of a distribution."""
     return _matched("system", package)

@@ -245,8 +245,9 @@ class _Reader:
         carried = {key: value for key, value in match.groupdict().items() if value} if match else {}
         start = item.name.find(name)
         spans = {key: item.text[start:].group(match, key) for key in carried} if match else {}
-        if BASE in self.components and name in self.names.scale(BASE).versions:
-            carried = dict(self.carried(name))
+        known = self.names.scale(BASE).versions if BASE in self.components else ()
+        if same := next((one for one in (name, called.alike(name)) if one in known), ""):
+            carried = dict(self.carried(same))
         elif not match and not (image and image.availability.pulls == "no"):
             self.unknown.append(
                 NotRead(text=item.text, why="the contents of this image are unknown")
