@@ -162,6 +162,30 @@ def test_requirements_beside_it_are_read_by_the_name_they_are_copied_from(tmp_pa
     assert [one.why for one in found.unread] == ["not a file of the project"]
 
 
+@pytest.mark.parametrize(
+    ("copies", "path"),
+    [
+        ("COPY needs/ /r/", "/r/base.txt"),
+        ("COPY needs /r", "/r/base.txt"),
+        ("COPY . /srv", "/srv/needs/base.txt"),
+        ("COPY setup.py needs /srv/", "/srv/base.txt"),
+        ("COPY . /srv\nCOPY needs /other", "/srv/needs/base.txt"),
+        ("COPY . .", "needs/base.txt"),
+    ],
+)
+def test_a_file_of_a_copied_folder_is_found(tmp_path: Path, copies: str, path: str) -> None:
+    (tmp_path / "needs").mkdir()
+    (tmp_path / "needs/base.txt").write_text("torch==2.1.0\n")
+    (tmp_path / "Dockerfile").write_text(
+        f"FROM python:3.10\nWORKDIR /srv\n{copies}\nRUN pip install -r {path}\n"
+    )
+    found = read.manifest(files.read_file(str(tmp_path / "Dockerfile")))
+    (environment,) = found.environments
+    assert [item.name for item in environment.items] == ["python:3.10", "torch"]
+    assert found.unread == ()
+
+
+
 LINES = st.lists(
     st.sampled_from(
         [

@@ -169,7 +169,7 @@ class _Reader:
         # Items that stages have of those that they start from.
         self.inherited = 0
         # What lies in the image under a name that the context has: `COPY requirements.txt /app/`.
-        self.copied: dict[str, str] = {}
+        self.copied = installers.CopiedFiles()
 
     def read(self) -> list[ManifestEnvironment]:
         for count, instruction in enumerate(instructions(self.source)):
@@ -299,8 +299,7 @@ class _Reader:
             base = name.rstrip("/").rpartition("/")[2]
             if base == "pip.conf" or target.endswith("/pip.conf"):
                 stage.environment["PIP_CONFIG_FILE"] = installers.Word(text=instruction.rest)
-            is_folder = target.endswith(("/", ".")) or len(words) > 2
-            self.copied[base if is_folder else target.rpartition("/")[2]] = name
+        self.copied.add(words[:-1], target)
 
 
 def _unquoted(value: Traced) -> Traced:

@@ -384,12 +384,38 @@ _PIP = re.compile(r"pip(?:[23]|(\d\.\d+))?$")
 _PYTHON_OF = re.compile(r"python(\d\.\d+)$")
 
 
+class CopiedFiles:
+    """The files and folders of a build context by where a Dockerfile copied them to."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+        self.folders: list[tuple[str, str]] = []
+
+    def add(self, names: Sequence[str], target: str) -> None:
+        """Copy files or the contents of folders to a path of the image."""
+        is_folder = target.endswith(("/", ".")) or len(names) > 1
+        for name in names:
+            base = posixpath.basename(name.rstrip("/"))
+            self.names[base if is_folder else posixpath.basename(target)] = name
+            self.folders.append((target.rstrip("/") + "/", name))
+
+    def sources(self, path: str) -> Iterator[str]:
+        """The paths in the context that a path of the image may be of, the likeliest first."""
+        # Where it is in the image is often told by the working directory alone.
+        name = self.names.get(posixpath.basename(path))
+        if name:
+            yield name.lstrip("/")
+        for folder, source in reversed(self.folders):
+            if path.startswith(folder):
+                yield posixpath.join(source.strip("/"), path[len(folder) :])
+
+
 class _Session:
     def __init__(
         self,
         files: Files,
         unread: list[NotRead],
-        copied: Mapping[str, str],
+        copied: CopiedFiles,
         variables: Mapping[str, Word],
     ) -> None:
         self.files = files
@@ -479,9 +505,9 @@ class _Session:
 
     def read_file(self, word: Word, python: str, **kind: bool) -> Iterator[Item]:
         """What a file of requirements asks for that the context has."""
-        # The name in the image is another than that in the context.
-        name = self.copied.get(posixpath.basename(word.plain), word.plain)
-        source = self.files.beside(name.lstrip("/") if name != word.plain else name)
+        names = self.copied.sources(word.plain)
+        beside = (self.files.beside(name) for name in (*names, word.plain))
+        source = next((file for file in beside if file is not None), None)
         if source is None:
             self.unread.append(NotRead(text=word.text, why="not a file of the project"))
             return
@@ -606,14 +632,14 @@ def installed(
     commands: Sequence[ShellCommand],
     files: Files,
     unread: list[NotRead],
-    copied: Mapping[str, str] | None = None,
+    copied: CopiedFiles | None = None,
     variables: Mapping[str, Word] | None = None,
 ) -> list[Item]:
     """What commands install, in their order; what is only known when they run goes into `unread`.
 
-    `copied` are files of the context by their names in the image, `variables` those that are set for all commands.
+    `copied` are files of the context in the image, `variables` those that are set for all commands.
     """
-    session = _Session(files, unread, copied or {}, variables or {})
+    session = _Session(files, unread, copied or CopiedFiles(), variables or {})
     return [item for command in commands for item in session.items(command)]
 
 
