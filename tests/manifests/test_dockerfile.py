@@ -185,7 +185,6 @@ def test_a_file_of_a_copied_folder_is_found(tmp_path: Path, copies: str, path: s
     assert found.unread == ()
 
 
-
 LINES = st.lists(
     st.sampled_from(
         [

@@ -246,7 +246,7 @@ class _Reader:
         start = item.name.find(name)
         spans = {key: item.text[start:].group(match, key) for key in carried} if match else {}
         known = self.names.scale(BASE).versions if BASE in self.components else ()
-        if same := next((one for one in (name, called.alike(name)) if one in known), ""):
+        if same := next((tag for tag in (name, called.alike(name)) if tag in known), ""):
             carried = dict(self.carried(same))
         elif not match and not (image and image.availability.pulls == "no"):
             self.unknown.append(
