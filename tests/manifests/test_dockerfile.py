@@ -123,7 +123,7 @@ def test_what_a_variable_brings_stands_where_its_value_is() -> None:
         ("RUN sudo -- ls # pip install torch==2", [], []),
         (
             "RUN conda install -y -c pytorch pytorch=1.13 'numpy>=1.2,<2'",
-            ["conda pytorch==1.13.* 2", "conda numpy>=1.2,<2 2"],
+            ["channel pytorch 2", "conda pytorch==1.13.* 2", "conda numpy>=1.2,<2 2"],
             [],
         ),
         ("RUN conda run -n a pip install torch==2", ["pip torch==2 2"], []),

@@ -16,6 +16,7 @@ from toolmatrix.manifests import names, requirements
 from toolmatrix.manifests.files import Files
 from toolmatrix.manifests.model import (
     ALL,
+    CHANNEL,
     LONGEST_VALUE,
     NAMED,
     PYTHON,
@@ -557,6 +558,9 @@ class _Session:
         at = next((at for at, word in enumerate(plain) if word in ("install", "create")), None)
         if at is not None:
             command = str(position(words[0].text))
+            for option, value in _options(words[at + 1 :], _CONDA_VALUED):
+                if option in ("-c", "--channel") and value is not None and not value.unread:
+                    yield Item(kind=CHANNEL, name=value.plain, specifier="", text=value.text)
             for word in self.plain_words(words[at + 1 :], _CONDA_VALUED):
                 for item in requirements.conda_spec(word.text, self.unread):
                     yield item.replace(command=command)

@@ -170,12 +170,13 @@ def joined(parts: Sequence[Traced], source: FileText) -> Traced:
     )
 
 
-IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM, MACHINE, REMOVED = (
+IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM, MACHINE, REMOVED, CHANNEL = (
     *("image", "pip", "conda", "system", "variable", "python"),
-    *("platform", "machine", "removed"),
+    *("platform", "machine", "removed", "channel"),
 )
 """How an item is asked for: as a base image, by an installer, by a variable, as an interpreter, as a platform, or as
-what the machine has: a component of the matrix by its name there. What is removed was there until then."""
+what the machine has: a component of the matrix by its name there. What is removed was there until then. A channel is
+one of conda, from which its packages come."""
 PASTE, INVENTORY = "paste", "inventory"
 INSTALLED = (PASTE, INVENTORY)
 """The kinds of what is installed, which commands change and no edit."""
@@ -236,10 +237,11 @@ class Item(Value):
 
 
 class NotRead(Value):
-    """Something that could not be read, and why."""
+    """Something that could not be read, and why; it `decides` where nothing can be said without it."""
 
     text: Traced
     why: str
+    decides: bool = False
 
     @property
     def where(self) -> Position:

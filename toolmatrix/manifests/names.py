@@ -74,6 +74,12 @@ def of_conda(package: str) -> str:
     return components.get(package, "")
 
 
+def is_known_channel(name: str) -> bool:
+    """Whether the packages of a channel of conda are those of the index under the same versions."""
+    plain = re.sub(r"^[a-z]+://[^/]+/", "", name.strip()).partition("/")[0]
+    return plain in _read()["conda_channels"]["channels"]
+
+
 def first_of_conda(package: str) -> tuple[str, str]:
     """The first release of a package of conda and the day of that reading; both empty where it is not known."""
     for entry in _read()["conda"]:

@@ -10,6 +10,7 @@ import yaml
 from toolmatrix.errors import ManifestError, Position
 from toolmatrix.manifests.files import Files
 from toolmatrix.manifests.model import (
+    CHANNEL,
     CONDA,
     LONGEST,
     PIP,
@@ -480,7 +481,12 @@ def conda_environment(source: FileText, files: Files) -> ProjectManifest:
     """An `environment.yml` as one environment. Raises ManifestError."""
     unread: list[NotRead] = []
     root = parse(source)
-    items: list[Item] = []
+    channels = (entry.text() for entry in root.get("channels").items())
+    items = [
+        Item(kind=CHANNEL, name=name.text, specifier="", text=name)
+        for name in channels
+        if name is not None
+    ]
     for entry in root.get("dependencies").items():
         text = entry.text()
         if text is not None:

@@ -434,6 +434,7 @@ class JudgedFile(Value):
         if self.hard:
             return "no"
         unproven = any(pair.decides and pair.says == UNKNOWN for pair in self.judged.pairs())
+        unproven = unproven or any(entry.decides for entry in self.unknown)
         return "yes" if self.count(FINE) and not unproven else "unknown"
 
     def count(self, says: str) -> int:

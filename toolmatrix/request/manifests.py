@@ -16,6 +16,7 @@ from toolmatrix.factbase.pulling import BASE
 from toolmatrix.factbase.versions import SelectorError
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import (
+    CHANNEL,
     CONDA,
     IMAGE,
     MACHINE,
@@ -141,8 +142,15 @@ class _Reader:
             PLATFORM: self.platform,
             MACHINE: self.machine_part,
             REMOVED: self.remove,
+            CHANNEL: self.channel,
         }.get(item.kind, self.component)
         reader(item)
+
+    def channel(self, item: Item) -> None:
+        """A channel of conda, whose builds may be others than those that facts are about."""
+        if not called.is_known_channel(item.name):
+            why = "the packages of this channel of conda were not read"
+            self.unknown.append(NotRead(text=item.text, why=why, decides=True))
 
     def effective(self) -> Iterator[RequestedPart]:
         """The parts that hold in the end: what is installed later takes the place of what was there."""
