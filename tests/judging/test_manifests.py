@@ -544,13 +544,13 @@ def test_a_file_on_a_machine(
         assert edited(index, path, text, **machine) == edit
 
 
-FILES = {
+FROM_CHANNELS = {
     "environment.yml": "channels: [pytorch, {}]\ndependencies: [python=3.10, pytorch=2.1]\n",
     "Dockerfile": "FROM python:3.10\nRUN conda install -c {} python=3.10 pytorch=2.1\n",
 }
 
 
-@pytest.mark.parametrize("path", FILES)
+@pytest.mark.parametrize("path", FROM_CHANNELS)
 @pytest.mark.parametrize(
     ("channel", "known"),
     [
@@ -563,7 +563,7 @@ FILES = {
 def test_a_channel_that_was_not_read_is_named(
     index: Index, path: str, channel: str, *, known: bool
 ) -> None:
-    judgement = judged(index, path, FILES[path].format(channel))
+    judgement = judged(index, path, FROM_CHANNELS[path].format(channel))
     judged_file = JudgedFile(path=path, judged=judgement)
     assert judged_file.outcome == ("yes" if known else "unknown")
     assert [entry.text.text for entry in judged_file.unknown] == [channel] * (not known)
