@@ -278,8 +278,8 @@ class _Environment:
         for command in self.replaced_commands():
             yield Question((*command, *python, *system), self.froms(command), ("none",))
         for part in computing:
-            # What one loads another may bring: then they have to agree on it.
-            loading = needs_toolkit(self.index, part)
+            # What one loads another may bring where no image has it: then they have to agree on it.
+            loading = not self.toolkit() and needs_toolkit(self.index, part)
             beside = [
                 other
                 for other in computing
