@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.usefixtures("_opened_once")
 
 YES = ("torch", "--from=wheel", "--device=GTX 1080 Ti")
-UNKNOWN = ("ctranslate2", "--from=wheel", "--device=h100")
+UNKNOWN = ("open3d", "--from=wheel", "--device=h100")
 SEVERAL = ("tensorflow==2.6.5", "--target=x86,arm,amd")
 NO = ("cuda==11.0", "--with=tensorflow==2.6.5", "--arch=sm_86")
 

@@ -399,7 +399,7 @@ class TestInsideWheels:
             ("deepspeed", ""),
             ("flashinfer-python", ""),
             # It has kernels that nobody read: the answer is the newest as well, and says so.
-            ("ctranslate2", "ctranslate2"),
+            ("open3d", "open3d"),
         ],
     )
     def test_what_nobody_read_does_not_hide_the_newest(
