@@ -76,11 +76,10 @@ def _this_machine() -> SeenMachine:
         for sighting in inventory.features.get(feature, ())
     ]
     if not devices:
-        raise NothingMatched(
+        raise _no_device(
             "this machine has no device that a driver shows",
             expected="a GPU that nvidia-smi or rocminfo lists",
             found="none",
-            help="name the device that is meant, such as `--device 'RTX 3090'`",
         )
     return SeenMachine(
         devices=tuple(devices),
@@ -91,13 +90,18 @@ def _this_machine() -> SeenMachine:
     )
 
 
+def _no_device(what: str, expected: str, found: str) -> NothingMatched:
+    help = "name the device that is meant, such as `--device 'RTX 3090'`"
+    return NothingMatched(what, expected=expected, found=found, help=help)
+
+
 def _pasted_machine(word: str) -> SeenMachine:
     from toolmatrix.images.names import MACHINES, processor
-    from toolmatrix.manifests import files, pastes
+    from toolmatrix.manifests import files, pastes, read
     from toolmatrix.manifests.model import MACHINE, PLATFORM, PYTHON
 
     if word == STDIN:
-        source = files.decode(caller().piped("a machine", files.LARGEST + 1), "stdin")
+        source = files.decode(caller().piped("a machine", files.LARGEST + 1), read.STDIN)
     else:
         path = caller().path(word)
         source = files.read_file(path, files.root_of(path))
@@ -111,11 +115,10 @@ def _pasted_machine(word: str) -> SeenMachine:
     items = [item for environment in environments for item in environment.items]
     devices = [item.specifier[2:] for item in items if item.name == "device"]
     if not devices:
-        raise NothingMatched(
+        raise _no_device(
             f"{source.path} names no device",
             expected="what nvidia-smi, rocm-smi, rocminfo or an environment report prints",
             found="none of their lines with a GPU",
-            help="name the device that is meant, such as `--device 'RTX 3090'`",
         )
     machines = [
         processor(MACHINES.get(item.name, item.name)).kernel

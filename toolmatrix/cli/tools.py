@@ -34,6 +34,8 @@ LONGEST_ANSWER = 1 << 20
 """Characters of an answer, as text and as a document; no ordinary question has a tenth of them."""
 
 OF_REQUEST = (*fields.OPTIONS, "keep")
+# The options that take a path beside other words.
+_PATHS = {"recipe": recipes.is_path, "device": fields.is_paste}
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -184,10 +186,6 @@ class Tool(Value):
             options[option.name] = accepted
         answer: Outcome = getattr(toolmatrix, self.name)(*words, matrix=defaults.matrix, **options)
         return answer
-
-
-# The options that take a path beside other words.
-_PATHS = {"recipe": recipes.is_path, "device": fields.is_paste}
 
 
 class ToolReply(Value):

@@ -99,7 +99,7 @@ except ImportError:
                     path = os.path.join(folder, entry, file)
                     texts.append(open(path).read() if os.path.isfile(path) else "")
                 files, tops = [line.split(",")[0] for line in texts[0].splitlines()], texts[1]
-                release, place = words[1:2] and words[1], folder
+                release, place = "".join(words[1:2]), folder
 else:
     try:
         dist = metadata.distribution(name)

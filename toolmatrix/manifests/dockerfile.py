@@ -168,7 +168,7 @@ class _Reader:
         self.unread: list[NotRead] = []
         # Items that stages have of those that they start from.
         self.inherited = 0
-        # What lies in the image under a name that the context has: `COPY requirements.txt /app/`.
+        # `COPY requirements.txt /app/`.
         self.copied = installers.CopiedFiles()
 
     def read(self) -> list[ManifestEnvironment]:

@@ -402,7 +402,7 @@ class CopiedFiles:
 
     def sources(self, path: str) -> Iterator[str]:
         """The paths in the context that a path of the image may be of, the likeliest first."""
-        # Where it is in the image is often told by the working directory alone.
+        # The folder of the image is often known by the working directory alone.
         name = self.names.get(posixpath.basename(path))
         if name:
             yield name.lstrip("/")

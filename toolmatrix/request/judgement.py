@@ -141,14 +141,6 @@ def missing(index: Index, part: RequestedPart, package: str) -> MissingRelease |
         options = _options(index, part)
         return MissingRelease(part=part, package=package, release=release, options=options)
     item = part.item
-    pinned = _PIN.fullmatch(part.asks[0].selector.removesuffix(".*"))
-    if item.kind == CONDA:
-        first, read = called.first_of_conda(item.name)
-        if not first or not pinned or not _before(first, pinned[1]):
-            return None
-        return MissingRelease(
-            part=part, package=item.name, release=pinned[1], near=(first,), read=read
-        )
     pinned = _PIN.fullmatch(part.asks[0].selector)
     # What is installed without a release was built somewhere.
     if not pinned or item.kind != PIP or item.bounds or item.indexes or item.installed:
@@ -174,6 +166,16 @@ def missing(index: Index, part: RequestedPart, package: str) -> MissingRelease |
                 part=part, package=package, release=pinned[1], near=near, read=source.read
             )
     return None
+
+
+def missing_of_conda(part: RequestedPart) -> MissingRelease | None:
+    """The release that a part pins, if it is before the first of its package of conda."""
+    name = part.item.name
+    first, read = called.first_of_conda(name)
+    pinned = _PIN.fullmatch(part.asks[0].selector.removesuffix(".*"))
+    if not first or not pinned or not _before(first, pinned[1]):
+        return None
+    return MissingRelease(part=part, package=name, release=pinned[1], near=(first,), read=read)
 
 
 def _options(index: Index, part: RequestedPart) -> tuple[str, ...]:

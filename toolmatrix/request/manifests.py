@@ -44,6 +44,7 @@ from toolmatrix.request.judgement import (
     is_file,
     local_version,
     missing,
+    missing_of_conda,
     older,
     requirements_of,
 )
@@ -310,10 +311,10 @@ class _Reader:
             return
         if item.kind == CONDA or "===" in selector:
             self.add(component, selector, item, item.text.text, item.version)
-            added = [part for part in self.parts[-1:] if part.item is item]
-            absent = [missing(self.names.index, part, package) for part in added]
-            if any(absent):
-                self.missing += filter(None, absent)
+            # A release that the matrix does not know was not added.
+            added = bool(self.parts) and self.parts[-1].item is item
+            if item.kind == CONDA and added and (absent := missing_of_conda(self.parts[-1])):
+                self.missing.append(absent)
                 del self.parts[-1]
             return
         self.build(item, component, package, selector)

@@ -147,10 +147,11 @@ class _Relaxing:
             ]
             # What earlier releases may satisfy needs nothing else to change.
             opening = {outside.component for outside in refused.outside}
-            for number in candidates:
-                if self.lines[number].component in opening and not self.steps[number][-1].asks:
-                    candidates, self.levels[number] = [number], len(self.steps[number]) - 2
-                    break
+            dropped = [
+                number
+                for number in candidates
+                if self.lines[number].component in opening and not self.steps[number][-1].asks
+            ]
             # A named build also decides what a target computes on, which no line of its own says.
             candidates = candidates or [
                 number
@@ -160,7 +161,10 @@ class _Relaxing:
             if not candidates:
                 return refused
             number = min(candidates, key=lambda n: (self.steps[n][self.levels[n] + 1].cost, -n))
-            self.levels[number] += 1
+            step = self.levels[number] + 1
+            if dropped:
+                number, step = dropped[0], len(self.steps[dropped[0]]) - 1
+            self.levels[number] = step
             # The first conflict is that of the line as it is written.
             self.cores.setdefault(number, core)
         return None

@@ -117,9 +117,8 @@ class _Environment:
                     unknown.append(Moved(target, name, entry.version, ""))
                 elif head["scheme"] != "names" and not entry.floor:
                     known.setdefault(name, {})[target] = entry.version
-        order = {name: place for place, name in enumerate(heads)}
-        ranked = sorted(known, key=lambda name: order.get(name, len(order)))
-        return {name: known[name] for name in ranked}, unknown
+        ranked = dict.fromkeys((*heads, *known))
+        return {name: known[name] for name in ranked if name in known}, unknown
 
     def upgrade(self, component: str, releases: dict[str, str]) -> Upgrade:
         scale, facts = self.index.scale(component), self.index.component(component)

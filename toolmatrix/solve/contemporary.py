@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from toolmatrix.solve.assemble import assembled
-from toolmatrix.solve.engine import Conflict, solve
+from toolmatrix.solve.engine import Conflict
 from toolmatrix.solve.known import BOUND
 from toolmatrix.solve.parts import Statement
 from toolmatrix.solve.request import with_default_accelerators
-from toolmatrix.solve.resolve import TRIES, attach_evidence, targets_of, without_unread
+from toolmatrix.solve.resolve import attach_evidence, targets_of, without_unread
+from toolmatrix.solve.revised import revised
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from toolmatrix.factbase.index import Index
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.request import Request
@@ -27,20 +26,17 @@ def contemporary(index: Index, request: Request) -> Resolution | None:
     for variant in with_default_accelerators(index, request):
         assembly = assembled(index, variant)
         unread, solution = without_unread(assembly)
+        if isinstance(solution, Conflict):
+            continue
         # An older framework may take an older extension, and that an older framework.
-        for _ in range(TRIES):
-            if isinstance(solution, Conflict):
-                break
-            late = [*_later_nogoods(assembly, solution.values)]
-            if not late:
-                return attach_evidence(assembly, solution.values)
-            assembly = assembly.stating(late)
-            solution = solve(assembly.without(unread).problem())
+        if solved := revised(assembly, solution.values, _later_nogoods, unread):
+            return attach_evidence(*solved)
     return None
 
 
-def _later_nogoods(assembly: Assembly, values: tuple[int, ...]) -> Iterator[Statement]:
+def _later_nogoods(assembly: Assembly, values: tuple[int, ...]) -> list[Statement]:
     """Nogoods for each release of a component after that of what is bound to it and not joined with it."""
+    stated = []
     for answer in targets_of(assembly, values).values():
         for pair in answer.touching():
             first = assembly.variable(pair.target, pair.component)
@@ -52,4 +48,6 @@ def _later_nogoods(assembly: Assembly, values: tuple[int, ...]) -> Iterator[Stat
             later = sum(2 << place for place, date in enumerate(dates) if date > day)
             if later >> values[other.number] & 1:
                 terms = sorted([(first.number, 1 << values[first.number]), (other.number, later)])
-                yield Statement(tuple(terms), pair.target, pair.component, pair.other, 0)
+                about = pair.target, pair.component, pair.other, 0
+                stated.append(Statement(tuple(terms), *about))
+    return stated

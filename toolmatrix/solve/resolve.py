@@ -12,6 +12,7 @@ from toolmatrix.solve.engine import Conflict, settle, solve
 from toolmatrix.solve.known import BOUND, UNJOINED, Relations, closure, joined_variables, roots
 from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Pin, Statement, expand_rows, only_excludes
 from toolmatrix.solve.request import with_default_accelerators
+from toolmatrix.solve.revised import TRIES, revised
 from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
     _Solved = tuple[Assembly, tuple[int, ...]]
     """A problem, and the candidates of its solution."""
-
-TRIES = 8
-"""Answers of a changed request that are tried where some evidence is demanded."""
 
 
 class Cite(NamedTuple):
@@ -320,21 +318,17 @@ def _supported(
 
     The statements that are `unread` do not bind.
     """
-    for _ in range(TRIES):
-        touching = [
+
+    def objections(assembly: Assembly, values: tuple[int, ...]) -> list[Statement]:
+        touching = (
             pair
             for answer in targets_of(assembly, values).values()
             for pair in answer.touching()
             if pair.decides and target in ("", pair.target)
-        ]
-        if not touching:
-            return assembly, values
-        assembly = assembly.stating(_touching_nogoods(assembly, values, touching))
-        solution = solve(assembly.without(unread).problem())
-        if isinstance(solution, Conflict):
-            break
-        values = solution.values
-    return None
+        )
+        return _touching_nogoods(assembly, values, touching)
+
+    return revised(assembly, values, objections, unread)
 
 
 def _touching_nogoods(
