@@ -52,7 +52,7 @@ FLOORS = (
     {"finding"},
     {"document_store", "http", "resources", "lines", "outputs", "pack", "toml"}
     | {"further_errors"},
-    {"errors", "opener", "process", "value", "wording", "__init__"},
+    {"errors", "opener", "process", "processors", "value", "wording", "__init__"},
     {"documents"},
 )
 

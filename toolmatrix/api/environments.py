@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from toolmatrix.errors import RenderError
+from toolmatrix.processors import platform_of
 from toolmatrix.rendering import common, mirrors
 from toolmatrix.rendering.formats.uv import EVERY
 
@@ -254,7 +255,7 @@ def pixi(plans: Mapping[str, EnvironmentPlan]) -> str:
             "workspace": {
                 "name": _NAME,
                 "channels": ["conda-forge"],
-                "platforms": [mirrors.runner("conda", _platform(plan))],
+                "platforms": [mirrors.runner("conda", platform_of(plan.machine))],
             },
             **({"system-requirements": {"cuda": cuda.partition(".")[0]}} if cuda else {}),
             "dependencies": {"python": f"{plan.python}.*", **conda_packages},
@@ -262,10 +263,6 @@ def pixi(plans: Mapping[str, EnvironmentPlan]) -> str:
             **({"pypi-options": {"find-links": pages[:1]}} if pages else {}),
         },
     )
-
-
-def _platform(plan: EnvironmentPlan) -> str:
-    return {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}[plan.machine]
 
 
 def only(plans: Mapping[str, EnvironmentPlan], form: str) -> EnvironmentPlan:

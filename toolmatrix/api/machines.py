@@ -66,8 +66,8 @@ def on_machine(index: Index, fields: Fields, also: Sequence[str] = ()) -> Fields
 
 
 def _this_machine() -> SeenMachine:
-    from toolmatrix.images.names import processor
     from toolmatrix.inspection import host
+    from toolmatrix.processors import processor
 
     inventory = host.observe(host.HERE)
     devices = [
@@ -96,9 +96,9 @@ def _no_device(what: str, expected: str, found: str) -> NothingMatched:
 
 
 def _pasted_machine(word: str) -> SeenMachine:
-    from toolmatrix.images.names import MACHINES, processor
     from toolmatrix.manifests import files, pastes, read
     from toolmatrix.manifests.model import MACHINE, PLATFORM, PYTHON
+    from toolmatrix.processors import architecture, processor
 
     if word == STDIN:
         source = files.decode(caller().piped("a machine", files.LARGEST + 1), read.STDIN)
@@ -121,9 +121,7 @@ def _pasted_machine(word: str) -> SeenMachine:
             found="none of their lines with a GPU",
         )
     machines = [
-        processor(MACHINES.get(item.name, item.name)).kernel
-        for item in items
-        if item.kind == PLATFORM
+        processor(architecture(item.name)).kernel for item in items if item.kind == PLATFORM
     ]
     # Tools that list devices alone do not say which machine they are in.
     return SeenMachine(

@@ -45,8 +45,8 @@ class MadeFor(TypedDict):
 
 def of_log(log: stages.Stages, lock: Lock, targets: Sequence[str] = ()) -> stages.Stages:
     """The plans of a log, compared with the answer for the one target of a lock. Raises UsageError."""
-    from toolmatrix.images.names import this_platform
     from toolmatrix.judging.stages import Answered
+    from toolmatrix.processors import this_platform
     from toolmatrix.report.stages import sources
     from toolmatrix.request import compiles
 
@@ -68,8 +68,8 @@ def ask(
     """
     from toolmatrix.compilation import expected as expecting
     from toolmatrix.compilation.drivers import dry_run
-    from toolmatrix.images.names import this_platform
     from toolmatrix.judging.stages import Answered
+    from toolmatrix.processors import this_platform
     from toolmatrix.request import compiles
 
     platform = this_platform()

@@ -17,6 +17,7 @@ from toolmatrix.errors import HarvestRefused, Position, UsageError
 from toolmatrix.factbase import pieces
 from toolmatrix.harvest import missing
 from toolmatrix.harvest.families import SINGLE, Family, HarvestContext, release_attributes, series
+from toolmatrix.processors import processor
 from toolmatrix.value import Value
 
 # apt writes `/` as `_` in the names of its lists.
@@ -24,7 +25,6 @@ _LIST_PATH = re.compile(
     r"dists[_/](?P<codename>[a-z]+)(?P<pocket>-updates|-security)?[_/](?P<component>[\w-]+)[_/]"
     r"binary-(?P<arch>amd64|arm64)[_/]Packages(?P<packed>\.xz|\.gz|\.lz4)?"
 )
-_MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 _PARAGRAPH = re.compile(rb"Package: (\S+)\n(?:.+\n)*")
 _CHECKSUM = re.compile(r"^ ([0-9a-f]{64}) +(\d+) (\S+)$", re.MULTILINE)
 _RELEASES = ("InRelease", "Release")
@@ -93,7 +93,7 @@ def _read(path: str, match: re.Match[str], wanted: re.Pattern[str]) -> PackageLi
     return PackageList(
         path=path,
         codename=match["codename"],
-        machine=_MACHINES[match["arch"]],
+        machine=processor(match["arch"]).kernel,
         name=f"dists/{suite}/{name}",
         sha256=sha256,
         versions=_versions(data, path, wanted),

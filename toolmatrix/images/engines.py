@@ -30,7 +30,7 @@ from toolmatrix.images import local, names
 from toolmatrix.images.image import ImageMetadata, digest_hex
 from toolmatrix.images.layers import LayerReader, Tree
 from toolmatrix.images.limits import Budget
-from toolmatrix.images.names import this_platform
+from toolmatrix.processors import this_platform
 from toolmatrix.value import Value
 
 # Seconds for one command.

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolmatrix.images.layers import Layer, LayerReader, Tree, check_digest
 from toolmatrix.images.limits import LARGEST_DOCUMENT, MOST_LAYERS, Budget
-from toolmatrix.images.names import this_platform
 from toolmatrix.images.streams import Closable, Hashed, Readable, Sized, first, section
+from toolmatrix.processors import this_platform
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 
-from toolmatrix.images.names import processor
 from toolmatrix.inspection.elf import Elf
 from toolmatrix.inspection.model import UNKEPT, FilePattern
 from toolmatrix.inspection.record import Record, View
+from toolmatrix.processors import processor
 
 # Options that decide what a file runs on or goes with; the rest would only fill pages.
 _TELLING = re.compile(

@@ -17,8 +17,8 @@ from typing import Any
 from toolmatrix.documents import Annotated, Text
 from toolmatrix.images.layers import Layer, LayerReader
 from toolmatrix.images.limits import Budget
-from toolmatrix.images.names import MACHINES, processor
 from toolmatrix.inspection.model import Inventory, Seen, Skipped
+from toolmatrix.processors import MACHINES, processor
 from toolmatrix.resources import load_yaml, machine_path
 from toolmatrix.value import Value
 

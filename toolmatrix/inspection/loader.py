@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cached_property
 
 from toolmatrix.images.limits import MOST_SEARCHED, Budget
-from toolmatrix.images.names import processor
 from toolmatrix.inspection.dynamic import Dynamic
 from toolmatrix.inspection.model import (
     BY_VARIABLE,
@@ -27,6 +26,7 @@ from toolmatrix.inspection.model import (
     Soname,
 )
 from toolmatrix.inspection.record import Record, View
+from toolmatrix.processors import processor
 from toolmatrix.value import Value
 
 _LD_CONF = "etc/ld.so.conf"

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from toolmatrix.images.layers import FILE
-from toolmatrix.images.names import processor
 from toolmatrix.inspection.elf import Elf
 from toolmatrix.inspection.imports import Folder, ImportPath
 from toolmatrix.inspection.record import NO_PROCESSORS, View
 from toolmatrix.inspection.stated import VERSION_FILES, ModuleArchive, Stated, search
+from toolmatrix.processors import processor
 from toolmatrix.value import Value
 
 _EXTENSION = re.compile(r"(?P<stem>[^./]+)(?:\.(?P<tag>(?:cpython|pypy)[^./]*|abi3))?\.so")

@@ -14,7 +14,6 @@ from hashlib import sha256
 from toolmatrix.images.image import ImageMetadata, instructions
 from toolmatrix.images.layers import LEFT_OUT, Tree
 from toolmatrix.images.limits import Budget
-from toolmatrix.images.names import processor
 from toolmatrix.images.streams import Readable, first
 from toolmatrix.inspection import (
     flags,
@@ -36,6 +35,7 @@ from toolmatrix.inspection.model import (
     Inventory,
 )
 from toolmatrix.inspection.record import NO_PROCESSORS, Record, View, sort_sightings
+from toolmatrix.processors import processor
 
 OBSERVERS = (packages, toolkits, programs, python, flags, loader)
 """Those that read files, each with the patterns of them in its `READS`."""

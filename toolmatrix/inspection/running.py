@@ -16,7 +16,6 @@ from functools import cached_property
 
 from toolmatrix.images import engines
 from toolmatrix.images.engines import NOT_THERE, Containers, EngineImage, ProgramBounds
-from toolmatrix.images.names import this_platform
 from toolmatrix.inspection import programs
 from toolmatrix.inspection.layers import LayerStore
 from toolmatrix.inspection.model import (
@@ -31,6 +30,7 @@ from toolmatrix.inspection.model import (
 )
 from toolmatrix.inspection.python import RECORDS
 from toolmatrix.lines import without_colours
+from toolmatrix.processors import this_platform
 from toolmatrix.value import Value
 
 _AT_ONCE = 4

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from toolmatrix.factbase.index import Index
 from toolmatrix.finding import EVIDENCE, FAIL, PASS, SKIP, UNKNOWN, WARN, Verdict
-from toolmatrix.images.names import architecture
 from toolmatrix.inspection import python, secrets, toolkits
 from toolmatrix.inspection.model import (
     BROKEN,
@@ -48,6 +47,7 @@ from toolmatrix.judging.expectations import (
     compared,
 )
 from toolmatrix.logs import signatures
+from toolmatrix.processors import architecture
 from toolmatrix.value import Value
 
 EFFECTS = {"-fsigned-char": ("char", "signed"), "-funsigned-char": ("char", "unsigned")}

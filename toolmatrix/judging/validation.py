@@ -28,7 +28,6 @@ from toolmatrix.factbase.index import Index
 from toolmatrix.finding import FAIL, PASS, UNKNOWN, VERDICTS, WARN, Judged, Verdict
 from toolmatrix.images import streams
 from toolmatrix.images.limits import Budget
-from toolmatrix.images.names import this_platform
 from toolmatrix.inspection import programs, running, subjects
 from toolmatrix.inspection.layers import LayerStore
 from toolmatrix.inspection.model import LOCK, REST, Inventory, Seen, Skipped
@@ -42,6 +41,7 @@ from toolmatrix.lockfile import lock_file
 from toolmatrix.lockfile.model import Lock, LockedTarget
 from toolmatrix.opener import open_file
 from toolmatrix.outputs import ResultsFile
+from toolmatrix.processors import this_platform
 from toolmatrix.recipes import fields
 from toolmatrix.recipes import model as recipe
 from toolmatrix.recipes.model import Book, Effect, Provision

@@ -13,6 +13,7 @@ from toolmatrix.documents import (
     NotRequired,
     TypedDict,
 )
+from toolmatrix.processors import platform_of
 from toolmatrix.report import claims, remarks, variants
 from toolmatrix.report.remarks import Remarks
 from toolmatrix.report.variants import BuildForm
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from toolmatrix.solve.resolve import Resolution, Rival
 
 SCHEMA = "toolmatrix.resolution/1"
-# Images are named as Go names machines, all else as the kernel does.
-_PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}
 
 
 class WantedEntry(HasWith):
@@ -248,7 +247,7 @@ def _target(index: Index, resolution: Resolution, target: str) -> TargetEntry:
         "archs": names["arch"],
         "devices": names["device"],
         "flags": _flags(resolution, target, flag_facts),
-        "platform": _PLATFORMS.get(context.get("machine", ""), ""),
+        "platform": platform_of(context["machine"]) if "machine" in context else "",
     }
     if commands := variants.commands(index, resolution, target):
         entry["install"] = {

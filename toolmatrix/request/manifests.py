@@ -32,6 +32,7 @@ from toolmatrix.manifests.model import (
     Traced,
     too_long,
 )
+from toolmatrix.processors import MACHINES, architecture, processor
 from toolmatrix.request import spelling
 from toolmatrix.request.images import NamedImage, named_image
 from toolmatrix.request.judgement import (
@@ -548,9 +549,9 @@ class _Reader:
 
     def platform(self, item: Item) -> None:
         """The machine of a platform such as `linux/arm64`."""
-        machines = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}
-        known = [machines[piece] for piece in item.name.lower().split("/") if piece in machines]
-        self.machine = known[0] if known else self.machine
+        machine = processor(architecture(item.name)).kernel
+        # Of an image for a browser or a mainframe nothing is known: it is judged as one for any machine.
+        self.machine = machine if machine in MACHINES else self.machine
 
     def interpreter(self, items: Sequence[Item]) -> None:
         """The Python that packages are installed for, where exactly one is known."""
