@@ -34,7 +34,7 @@ def write(folder: Path, files: dict[str, str]) -> Path:
 
 
 # Files, options, the versions of the answer, and the exit code.
-TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str], int]] = {
+TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str | None], int]] = {
     "requirements": (
         {"requirements.txt": "torch==2.1.0\ntorchvision==0.16.0\nnumpy<2\n"},
         {},
@@ -45,6 +45,25 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str], int]] = {
         {"pyproject.toml": PROJECT.format('"torch==2.4.1"'), "requirements.txt": "torch==2.1.0"},
         {},
         {"torch": "2.4.1"},
+        0,
+    ),
+    "what code imports is added": (
+        {"requirements.txt": "torch==2.1.0\n", "a.py": "import torch, cv2, yaml\nimport own\n"},
+        {},
+        {"torch": "2.1.0", "opencv-python": "4.8.1.78"},
+        0,
+    ),
+    "code alone asks for no release": ({"a.py": "import torch\n"}, {}, {"torch": "2.15.0"}, 4),
+    "an import gives way to a line": (
+        {"requirements.txt": "torch==1.13.1\n", "a.py": "import vllm\n"},
+        {},
+        {"torch": "1.13.1"},
+        4,
+    ),
+    "another package with the module is there": (
+        {"requirements.txt": "torch==2.1.0\nopencv-python-headless\n", "a.py": "import cv2\n"},
+        {},
+        {"torch": "2.1.0", "opencv-python": None},
         0,
     ),
     "a project without dependencies asks for nothing": (

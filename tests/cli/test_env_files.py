@@ -18,7 +18,6 @@ from tests.harvest import shop
 from tests.images import hostile as servers
 from tests.images.hostile import Reply
 from toolmatrix import toml
-from toolmatrix.api.proofs import source_imports
 from toolmatrix.errors import LockError, RenderError
 
 if TYPE_CHECKING:
@@ -239,7 +238,7 @@ def test_a_file_is_printed_in_the_place_of_the_answer(real: Cli, here: Path) -> 
 
 
 CODE = {
-    "main.py": "import os, numpy.linalg\nfrom own import x\nif TYPE_CHECKING:\n    import typed\n"
+    "own/core.py": "import os, numpy.linalg\nfrom own import x\nif TYPE_CHECKING:\n    import typed\n"
     "try:\n    import apex\nexcept ImportError:\n    import fallback\n",
     "own/__init__.py": "from . import y\nimport ourpackage\n",
     "own/broken.py": "def f(:\n",
@@ -256,13 +255,6 @@ def code(folder: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return folder
-
-
-def test_what_code_imports_is_read_and_not_run(tmp_path: Path) -> None:
-    imports = source_imports(str(code(tmp_path)))
-    assert imports.needed == ("numpy", "ourpackage")
-    assert imports.optional == ("apex", "fallback")
-    assert imports.unparsed == ("own/broken.py",)
 
 
 def test_a_proof_has_to_be_allowed(real: Cli, here: Path) -> None:

@@ -136,10 +136,11 @@ class EnvironmentAnswer(Outcome):
         from toolmatrix.api import environments, proofs
 
         plan, path = environments.only(self.plans, "a proof"), os.fspath(into)
+        prove = partial(proofs.prove, plan, self.path, self.case.optional, env=caller().env)
         if path:
-            return proofs.prove(plan, self.path, os.path.abspath(path), caller().env)
+            return prove(os.path.abspath(path))
         with tempfile.TemporaryDirectory(prefix="toolmatrix-env-") as folder:
-            return proofs.prove(plan, self.path, os.path.join(folder, "env"), caller().env)
+            return prove(os.path.join(folder, "env"))
 
     def deliver(
         self, *, write: str, guard: bool, prove: bool, yes: bool, into: str

@@ -16,7 +16,8 @@ from toolmatrix.errors import ErrorEntry, ManifestError, NothingMatched
 from toolmatrix.factbase.index import Index
 from toolmatrix.judging import edits
 from toolmatrix.judging import manifests as judging
-from toolmatrix.manifests import files, read, requirements
+from toolmatrix.manifests import files, read
+from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import NotRead, ProjectManifest
 from toolmatrix.report import claims, findings, terminal
 from toolmatrix.report.annotations import Annotation, commands, sarif
@@ -155,7 +156,7 @@ def _with_indexes(manifest: ProjectManifest | ManifestError) -> frozenset[str]:
     """The packages for which a file names an index."""
     environments = () if isinstance(manifest, ManifestError) else manifest.environments
     return frozenset(
-        requirements.plain(item.name)
+        called.package_name(item.name)
         for environment in environments
         for item in environment.items
         if item.indexes

@@ -17,7 +17,6 @@ from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import JOINS_NONE, REFUSE, Binding, BindingGroup
 from toolmatrix.finding import Incompatibility
 from toolmatrix.manifests import names as called
-from toolmatrix.manifests import requirements
 from toolmatrix.manifests.model import ALL, CONDA, IMAGE, NAMED, PIP, REMOVED, Item
 from toolmatrix.request.judgement import (
     ARCH,
@@ -248,7 +247,7 @@ class Installation:
 
     def component(self, item: Item) -> str:
         """The component of a package by its name on the index, empty where it is none."""
-        name = requirements.plain(item.name)
+        name = called.package_name(item.name)
         return self.index.header["packages"].get(name) or called.packages().get(name, "")
 
     def image(self, item: Item, parts: Sequence[RequestedPart]) -> None:

@@ -28,6 +28,13 @@ def root_of(path: str) -> str:
     return current
 
 
+LEFT_OUT = re.compile(
+    r"dev(elop(ment)?)?|tests?|testing|docs?|lint(ing)?|typing|style|ci|build|release|publish|optional|constraints?"
+    r"|examples?|notebooks?|benchmarks?"
+)
+"""Names of what a repository is not run with."""
+
+
 def is_inside(path: str, root: str) -> bool:
     """True if a path is in a folder, and leads out of it by no link."""
     root = os.path.realpath(root)

@@ -457,7 +457,7 @@ class _Session:
         """What `pip uninstall` takes away."""
         for option, value in _options(words, _VALUED):
             if value is not None and not option and not value.unread:
-                name = requirements.plain(value.plain)
+                name = names.package_name(value.plain)
                 yield Item(kind=REMOVED, name=name, specifier="", text=value.text)
 
     def pip(
@@ -476,7 +476,7 @@ class _Session:
             if option == "--torch-backend" and value is not None:
                 indexes = indexes.with_option("--extra-index-url", value.plain)
             if option == "--no-binary" and value is not None:
-                built |= {requirements.plain(name) for name in value.plain.split(",")}
+                built |= {names.package_name(name) for name in value.plain.split(",")}
             if option in ("--python", "-p") and value and re.fullmatch(r"\d\.\d+", value.plain):
                 python = value.plain
         bare = any(option == "--no-deps" for option, _ in options)
@@ -494,7 +494,7 @@ class _Session:
                 else self.read_requirement(value, indexes, python)
             )
             for item in items:
-                own = {":all:", requirements.plain(item.name)} & built
+                own = {":all:", names.package_name(item.name)} & built
                 yield item.replace(command=command, bare=bare, built=bool(own), upgrade=upgrade)
 
     def read_requirement(self, word: Word, indexes: PackageIndexes, python: str) -> Iterator[Item]:

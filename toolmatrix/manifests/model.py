@@ -210,7 +210,8 @@ class Item(Value):
     is compiled where it is installed. What one `command` installs holds together, and a later one takes its place.
     `upgrade` are the packages of a command that no installed release satisfies: those that it names, or all.
     `bounds`: it installs nothing, and holds where something else asks for it; `overrides`: in the place of what others
-    require of it. `installed`: it is there already, from an index that is not known.
+    require of it. `installed`: it is there already, from an index that is not known. `imported`: code imports it, and
+    no file asks for it.
     """
 
     kind: str
@@ -229,6 +230,7 @@ class Item(Value):
     bounds: bool = False
     overrides: bool = False
     installed: bool = False
+    imported: bool = False
 
     @property
     def where(self) -> Position:

@@ -135,3 +135,26 @@ def _packages(path: str) -> Mapping[str, str]:
         elif family["kind"] == "independent":
             components |= {name: name for name in family["packages"]}
     return components
+
+
+def package_name(name: str) -> str:
+    """The name of a package as indexes compare it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def importable(dotted: str) -> str:
+    """The beginning of the name of a module that tells its package."""
+    name = dotted
+    while "." in name and name not in _read()["modules"]["packages"]:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def providers(module: str) -> Sequence[str]:
+    """The packages that have a module, the most used first; nothing where none is known."""
+    modules = _read()["modules"]
+    if module in modules["packages"]:
+        packages_with: Sequence[str] = modules["packages"][module]
+        return packages_with
+    own = package_name(module)
+    return (own,) if own in modules["alike"] or own in packages() else ()

@@ -30,7 +30,6 @@ from toolmatrix.manifests.model import (
     Traced,
     joined,
 )
-from toolmatrix.manifests.requirements import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -305,7 +304,7 @@ class _Reader:
         item = installed(kind, name, f"=={version.text}", label, version)
         known = called.of_conda(name) if kind == CONDA else ""
         # Several packages of conda are of one toolkit, and need not have its version.
-        self.paste.add(known if known not in ("", "cuda") else plain(name), item)
+        self.paste.add(known if known not in ("", "cuda") else called.package_name(name), item)
 
     def conda(self, name: Traced, version: Traced, build: str, text: Traced) -> None:
         """A package of conda, or one of pip that conda lists."""

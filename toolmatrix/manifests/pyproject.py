@@ -7,7 +7,7 @@ from typing import Any
 
 from toolmatrix import toml
 from toolmatrix.errors import ManifestError
-from toolmatrix.manifests import requirements, setup_files
+from toolmatrix.manifests import names, requirements, setup_files
 from toolmatrix.manifests.files import Files
 from toolmatrix.manifests.model import (
     PIP,
@@ -53,7 +53,7 @@ class _Project:
         }
         self.usual = self.of_all(sources)
         self.sources = {
-            requirements.plain(name): source for name, source in _table(self.uv, "sources").items()
+            names.package_name(name): source for name, source in _table(self.uv, "sources").items()
         }
         # What all groups have of each other.
         self.visited = 0
@@ -165,7 +165,7 @@ class _Project:
 
     def sourced(self, item: Item, group: str) -> Item | None:
         """The item with the index that uv takes it from, in an extra or a group."""
-        sources = self.sources.get(requirements.plain(item.name))
+        sources = self.sources.get(names.package_name(item.name))
         candidates = [
             source
             for source in (sources if isinstance(sources, list) else [sources])

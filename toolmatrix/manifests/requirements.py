@@ -391,11 +391,6 @@ def _logical(source: FileText) -> Iterator[Traced]:
         yield joined(parts, source)
 
 
-def plain(name: str) -> str:
-    """The name of a package as indexes compare it (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def read_requirements(
     source: FileText,
     files: Files,

@@ -31,6 +31,7 @@ TOOLS = ("uv", "pip")
 # So many lines of a reason are printed; a document has all.
 _MOST = 3
 _MOST_UNDECIDED = 4
+_IMPORTED = "the code imports {}, and no file says which release it is written for"
 
 
 class CaseLineEntry(TypedDict):
@@ -189,7 +190,17 @@ class CaseReport:
         # An index that was not read may have builds of what was changed.
         unread = any(relaxation.line.part.open for relaxation in self.answer.relaxed)
         is_open = unread or bool(self.apart()) or any(line.open for line in self.case.lines)
+        is_open = is_open or bool(self.imported())
         return "yes" if self.resolution.known and not is_open else "unknown"
+
+    def imported(self) -> list[CaseLine]:
+        """The lines about frameworks that the code imports, of which no file asks for a release."""
+        heads = self.index.header["components"]
+        return [
+            line
+            for line in self.case.lines
+            if line.part.item.imported and heads[line.component]["framework"]
+        ]
 
     def apart(self) -> list[CaseLine]:
         """The lines for the CPU alone that were solved without the rest, and are not known to go with it."""
@@ -417,9 +428,13 @@ class CaseReport:
 
     def unread_facts(self) -> list[str]:
         """What an answer rests on that no fact decides."""
-        if self.resolution is None or self.resolution.known:
+        if self.resolution is None:
             return []
-        return [entry["text"] for entry in remarks.unread(self.resolution)]
+        imported = terminal.listing([line.package for line in self.imported()])
+        texts = [_IMPORTED.format(imported)] if imported else []
+        if not self.resolution.known:
+            texts += [entry["text"] for entry in remarks.unread(self.resolution)]
+        return texts
 
     def newer(self) -> list[str]:
         """The newer releases that were left out, as no fact supports them, and why."""
@@ -439,7 +454,13 @@ class CaseReport:
     def lines(self) -> list[str]:
         """The lines that were taken, with the releases that they get."""
         rows = [
-            (printable(line.text), self.version(line.component) or "-", printable(str(line.where)))
+            (
+                f"import {printable(line.text)}"
+                if line.part.item.imported
+                else printable(line.text),
+                self.version(line.component) or "-",
+                printable(str(line.where)),
+            )
             for line in self.case.lines
         ]
         return (

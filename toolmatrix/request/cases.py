@@ -3,8 +3,9 @@
 One kind of file wins: a project with dependencies, else requirements, else an environment of conda, else a Dockerfile,
 else a script or the commands of a README.
 Files nearer to the top come first. Requirements for development, tests and documentation are left out, and those for
-another accelerator. The kinds behind the winner add a Python or a framework that it does not name. A lock file adds
-nothing: its releases are preferred.
+another accelerator. The kinds behind the winner add a Python or a framework that it does not name. What the code
+imports and no file asks for is added last, and is the least binding. A lock file adds nothing: its releases are
+preferred.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from toolmatrix.factbase.records import PURE
 from toolmatrix.factbase.versions import SelectorError
 from toolmatrix.manifests import files, read
 from toolmatrix.manifests import names as called
+from toolmatrix.manifests.imports import source_imports
 from toolmatrix.manifests.model import (
     CONDA,
     IMAGE,
@@ -68,11 +70,6 @@ _NAMED = (
 _ALL_COUNT = 6
 # Folders whose files are as near as those beside them.
 _SIDE = re.compile(r"(?:requirements?|docker|conda|envs?|environments?|\.devcontainer)/")
-LEFT_OUT = re.compile(
-    r"dev(elop(ment)?)?|tests?|testing|docs?|lint(ing)?|typing|style|ci|build|release|publish|optional|constraints?"
-    r"|examples?|notebooks?|benchmarks?"
-)
-"""Names of what a repository is not run with."""
 _ACCELERATORS: Mapping[str, str] = {
     **dict.fromkeys(("cuda", "gpu", "nvidia"), "cuda"),
     **dict.fromkeys(("rocm", "amd", "hip"), "rocm"),
@@ -109,7 +106,11 @@ class CaseLine(Value):
     @property
     def package(self) -> str:
         """The name of the package as the index compares it, that of the component where the line has another."""
-        return plain_name(self.part.item.name) if self.part.item.kind == PIP else self.component
+        return (
+            called.package_name(self.part.item.name)
+            if self.part.item.kind == PIP
+            else self.component
+        )
 
     @property
     def where(self) -> Position:
@@ -126,6 +127,7 @@ class RepositoryCase(Value):
     """What a repository asks for: `lines` are about components, `unchecked` are further requirements of pip.
 
     `conda` are packages of conda alone; `keep` are releases by component that a lock file has, `locks` these files.
+    `optional` are packages that extras alone ask for. Without `files` it is what the code imports.
     """
 
     files: tuple[str, ...]
@@ -135,17 +137,13 @@ class RepositoryCase(Value):
     conda: tuple[str, ...]
     keep: tuple[tuple[str, str], ...]
     locks: tuple[str, ...]
+    optional: frozenset[str]
     errors: tuple[ManifestError, ...]
 
     @property
     def depends_on_python(self) -> bool:
         """True if markers that need a Python leave lines open."""
         return any(entry.why == OF_PYTHON for entry in self.unread)
-
-
-def plain_name(name: str) -> str:
-    """The name of a package as indexes compare it (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def word(ask: Ask) -> str:
@@ -211,7 +209,8 @@ class _CaseReader:
             else:
                 self.supplement(read_ones)
         self.python_file()
-        if not self.manifests:
+        self.imports()
+        if not self.requested:
             if self.errors:
                 raise self.errors[0]
             raise NothingMatched(
@@ -232,7 +231,7 @@ class _CaseReader:
         """True for a file that is not for development, nor for another accelerator."""
         words = {*re.split(r"[^a-z0-9]+", name.lower())}
         computes = {_ACCELERATORS[word] for word in words if word in _ACCELERATORS}
-        left_out = any(map(LEFT_OUT.fullmatch, words))
+        left_out = any(map(files.LEFT_OUT.fullmatch, words))
         return not left_out and (not computes or self.accelerator in computes)
 
     def manifest(self, path: str) -> ProjectManifest | None:
@@ -320,6 +319,40 @@ class _CaseReader:
             item = Item(kind=PYTHON, name="python", specifier=f"=={text.text}", text=text)
             self.parts += self.request([item]).parts
 
+    def imports(self) -> None:
+        """Take the packages of modules that the code imports and no file asks for."""
+        named = {called.package_name(item.name) for item in self.items} | self.optional()
+        # `git+https://host/owner/NAME.git@COMMIT`: most repositories are called as their package.
+        named |= {
+            called.package_name(word)
+            for manifest in self.manifests
+            for entry in manifest.unread
+            for word in re.split(r"[/@#=]|\.git\b", entry.text.text)
+        }
+        components = {part.component for part in self.parts}
+        names, items = Names(self.index), []
+        for module, place in source_imports(self.path).needed.items():
+            packages = called.providers(module)
+            if named & {*packages, called.package_name(module)}:
+                continue
+            if not packages:
+                why = "the code imports it, and no known package has a module of this name"
+                self.unread.append(NotRead(text=place, why=why))
+            elif not components & {*map(names.called, packages)}:
+                items.append(
+                    Item(kind=PIP, name=packages[0], specifier="", text=place, imported=True)
+                )
+        if items:
+            self.items += items
+            self.requested.append(self.request(items))
+            self.parts += self.requested[-1].parts
+
+    def optional(self) -> frozenset[str]:
+        """The packages that extras alone ask for."""
+        environments = (e for manifest in self.manifests for e in manifest.environments)
+        named = {called.package_name(item.name) for e in environments for item in e.items}
+        return frozenset(named - {called.package_name(item.name) for item in self.items})
+
     def keep(self) -> Iterator[tuple[str, str]]:
         """The releases of lock files at the top that the matrix knows."""
         packages = {**called.packages(), **self.index.header["packages"]}
@@ -354,7 +387,7 @@ class _CaseReader:
             item
             for item in self.items
             if not item.bounds
-            and plain_name(item.name) not in names
+            and called.package_name(item.name) not in names
             and not self.is_line(item, lines)
         ]
         addresses = [entry for entry in self.unread if "://" in entry.text.text]
@@ -369,6 +402,7 @@ class _CaseReader:
             conda=tuple(item.text.text for item in rest if item.kind == CONDA),
             keep=tuple(self.keep()),
             locks=tuple(self.locks),
+            optional=self.optional(),
             errors=tuple(self.errors),
         )
 
@@ -404,7 +438,7 @@ class _CaseReader:
         """The lines of a request of a part on any index: its package may be one of several of a component."""
         item, own = part.item, part.asks[0]
         extras = f"[{','.join(item.extras)}]" if item.extras else ""
-        names, name = Names(self.index), plain_name(item.name)
+        names, name = Names(self.index), called.package_name(item.name)
         builds = known(names, f"{name}{extras}") or known(names, name) if item.kind == PIP else []
         return self.labelled([own, *builds[1:]])
 
@@ -453,7 +487,7 @@ class _CaseReader:
 
     def component(self, item: Item) -> str:
         """The component of a package of the index or of conda."""
-        name = plain_name(item.name)
+        name = called.package_name(item.name)
         known = called.of_conda(name) if item.kind == CONDA else ""
         return known or Names(self.index).called(name)
 

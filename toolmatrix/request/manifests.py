@@ -291,7 +291,7 @@ class _Reader:
 
     def package(self, item: Item) -> None:
         """A package of the index or of conda."""
-        name = re.sub(r"[-_.]+", "-", item.name).lower()
+        name = called.package_name(item.name)
         known = called.of_conda(name) if item.kind == CONDA else ""
         header = self.names.index.header
         # `arch` and `cuda` are packages of the index too, and none of what the matrix calls so.
@@ -613,7 +613,7 @@ def _without_builds(index: Index, item: Item, variants: str) -> str:
 
 
 def _installation(item: Item) -> tuple[str, str, str]:
-    return item.kind, item.command, re.sub(r"[-_.]+", "-", item.name).lower()
+    return item.kind, item.command, called.package_name(item.name)
 
 
 def _tightest(names: Names, parts: Sequence[RequestedPart]) -> list[RequestedPart]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 # How binding a step is: the least first.
-_INDEX, _BOUND, _SERIES, _LATER, _ANY = range(5)
+_IMPORTED, _INDEX, _BOUND, _SERIES, _LATER, _ANY = range(-1, 5)
 _FRAMEWORK, _PYTHON = 0.5, 10
 
 
@@ -234,6 +234,10 @@ class _Relaxing:
 
     def weaker(self, line: CaseLine) -> Iterator[_Step]:
         """The steps by which a line is widened."""
+        if line.part.item.imported:
+            # No file asks for it: everything else comes first.
+            yield _Step(_IMPORTED, ())
+            return
         weight = self.weight(line.component)
         own, *builds = line.free
         if line.free != line.asks:

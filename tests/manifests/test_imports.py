@@ -1,0 +1,135 @@
+"""The modules that code imports from elsewhere: those that it needs, and those that it goes on without."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from toolmatrix.manifests import names
+from toolmatrix.manifests.imports import source_imports
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROJECT = {"pyproject.toml": "[project]\nname = 'own'\n", "own/__init__.py": ""}
+# Files, the modules that are needed, and those that are optional.
+CODE: dict[str, tuple[dict[str, str], list[str], list[str]]] = {
+    "top-level modules": (
+        {"a.py": "import os, numpy.linalg as n\nfrom torch.nn import Linear\n"},
+        ["numpy", "torch"],
+        [],
+    ),
+    "a module in a namespace": (
+        {"a.py": "from google import protobuf\nimport google.auth\n"},
+        ["google.auth", "google.protobuf"],
+        [],
+    ),
+    "an error that is caught": (
+        {
+            "a.py": "try:\n    import apex\nexcept ImportError:\n    import fallback\nelse:\n    import wandb\n"
+        },
+        ["wandb"],
+        ["apex", "fallback"],
+    ),
+    "another error": ({"a.py": "try:\n    import apex\nexcept OSError:\n    pass\n"}, ["apex"], []),
+    "a function and a class": (
+        {"a.py": "def f():\n    import wandb\nclass C:\n    import yaml\n"},
+        ["yaml"],
+        ["wandb"],
+    ),
+    "a condition": (
+        {"a.py": "if sys.version_info < (3, 11):\n    import tomli\nelse:\n    import tomllib\n"},
+        [],
+        ["tomli"],
+    ),
+    "type checkers": (
+        {"a.py": "if TYPE_CHECKING:\n    import numpy\nelse:\n    import jax\n"},
+        ["jax"],
+        [],
+    ),
+    "a program": ({"a.py": "if __name__ == '__main__':\n    import fire\n"}, ["fire"], []),
+    "one that another file needs": (
+        {"a.py": "def f():\n    import yaml\n", "b.py": "import yaml\n"},
+        ["yaml"],
+        [],
+    ),
+    "its own modules": ({"a.py": "import b\nfrom c import d\n", "b.py": "", "c/d.py": ""}, [], []),
+    "a module of a package has no name of its own": (
+        {"models/__init__.py": "", "models/timm.py": "import timm\n"},
+        ["timm"],
+        [],
+    ),
+    "an unknown name may be one of its own": (
+        {"models/__init__.py": "", "models/layers.py": "", "models/net.py": "import layers\n"},
+        [],
+        [],
+    ),
+    "beside the package of a project": (
+        {**PROJECT, "own/core.py": "import numpy\n", "train.py": "import wandb\n"},
+        ["numpy"],
+        ["wandb"],
+    ),
+    "what builds and tests it": (
+        {
+            "setup.py": "import torch\n",
+            "tests/test_a.py": "import pytest\n",
+            "examples/a.py": "import jax\n",
+        },
+        [],
+        [],
+    ),
+    "an example in a docstring": (
+        {"a.py": '"""\nimport torch\n"""\nimport numpy\n'},
+        ["numpy"],
+        [],
+    ),
+    "code for Python 2": ({"a.py": "import numpy\nprint numpy.pi\n"}, ["numpy"], []),
+}
+
+
+def write(folder: Path, files: dict[str, str]) -> str:
+    """Files below a folder."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return str(folder)
+
+
+@pytest.mark.parametrize("name", CODE)
+def test_what_code_imports(name: str, tmp_path: Path) -> None:
+    files, needed, optional = CODE[name]
+    imports = source_imports(write(tmp_path, files))
+    assert ([*imports.needed], [*imports.optional]) == (needed, optional)
+
+
+def test_a_module_has_the_place_that_names_it_first(tmp_path: Path) -> None:
+    text = "# é numpy\nimport os\nfrom numpy import pi\n"
+    (place,) = source_imports(write(tmp_path, {"a.py": text})).needed.values()
+    assert (place.text, place.where) == ("numpy", (3, 6))
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    write(tmp_path, {"b.py": "import numpy\ndef f(:\n"})
+    (tmp_path / "a.py").write_bytes(b"\xff")
+    (tmp_path / "c.py").symlink_to("/etc/passwd")
+    imports = source_imports(str(tmp_path))
+    assert imports.unparsed == ("a.py", "b.py")
+    assert [*imports.needed] == ["numpy"]
+
+
+@pytest.mark.parametrize(
+    ("module", "package"),
+    [
+        ("cv2", "opencv-python"),
+        ("PIL", "pillow"),
+        ("google.protobuf", "protobuf"),
+        ("torch", "torch"),
+        ("pytorch_lightning", "pytorch-lightning"),
+        ("google", ""),
+        ("some_module_of_nobody", ""),
+    ],
+)
+def test_the_package_of_a_module(module: str, package: str) -> None:
+    assert next(iter(names.providers(module)), "") == package

@@ -1,0 +1,181 @@
+"""The modules that the code of a project imports from elsewhere. The code is parsed, and never run."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+from itertools import islice
+
+from toolmatrix.errors import ManifestError
+from toolmatrix.manifests import files
+from toolmatrix.manifests import names as called
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from toolmatrix.manifests.model import FileText, Traced
+
+# Files that are opened.
+_MOST = 5000
+_FOREIGN = frozenset(("node_modules", "site-packages", "__pycache__", "venv", "build", "dist"))
+_BUILDING = frozenset(("setup.py", "conftest.py"))
+_PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")
+_ABSENT = frozenset(("ImportError", "ModuleNotFoundError", "Exception"))
+_LINE = re.compile(r"^([ \t]*)(?:import|from)[ \t]+([A-Za-z_][\w.]*)", re.MULTILINE)
+
+
+class SourceImports(Value):
+    """The modules that code imports from elsewhere, each with the place that names it first.
+
+    Without the `needed` ones a file cannot be loaded. Where an import is caught, is in a function or under a condition,
+    or beside the packages of a project, the code goes on without it, and it is `optional`.
+    """
+
+    needed: Mapping[str, Traced]
+    optional: Mapping[str, Traced]
+    unparsed: tuple[str, ...]
+
+
+def source_imports(folder: str) -> SourceImports:
+    """The modules that the files of a folder import, without those of the standard library and its own.
+
+    What builds and tests it does not count, as its requirements do not.
+    """
+    paths = [*islice(_sources(folder), _MOST)]
+    reader = _Reader(folder, [os.path.relpath(path, folder) for path in paths])
+    for path in paths:
+        reader.read(path)
+    return SourceImports(
+        needed=dict(sorted(reader.needed.items())),
+        optional={
+            name: place
+            for name, place in sorted(reader.optional.items())
+            if name not in reader.needed
+        },
+        unparsed=tuple(reader.unparsed),
+    )
+
+
+def _sources(folder: str) -> Iterator[str]:
+    for directory, folders, names in os.walk(folder):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if name not in _FOREIGN and name[:1] != "." and not files.LEFT_OUT.fullmatch(name)
+        )
+        own = (name for name in sorted(names) if name.endswith(".py") and name not in _BUILDING)
+        paths = (os.path.join(directory, name) for name in own)
+        yield from (p for p in paths if os.path.isfile(p) and files.is_inside(p, folder))
+
+
+class _Reader:
+    def __init__(self, folder: str, paths: Iterable[str]) -> None:
+        self.folder = folder
+        split = [path.removesuffix(".py").split(os.sep) for path in paths]
+        packages = {"/".join(parts[:-1]) for parts in split if parts[-1] == "__init__"}
+        self.own = {
+            part
+            for parts in split
+            for at, part in enumerate(parts)
+            # What is in a package is imported by the name of the package.
+            if "/".join(parts[:at]) not in packages
+        }
+        # Programs change the path of Python: of what no package is known to have, each name may be one of its own.
+        self.parts = {part for parts in split for part in parts}
+        is_project = any(os.path.isfile(os.path.join(folder, name)) for name in _PROJECT)
+        roots = {name for name in packages if name.removeprefix("src/").count("/") == 0}
+        self.roots = tuple(f"{name}/" for name in roots - {""}) if is_project else ()
+        self.needed: dict[str, Traced] = {}
+        self.optional: dict[str, Traced] = {}
+        self.unparsed: list[str] = []
+
+    def is_foreign(self, name: str) -> bool:
+        """True for a module of neither the project nor the standard library."""
+        top = name.partition(".")[0]
+        own = self.own if called.providers(name) else self.parts
+        return top not in own and top not in sys.stdlib_module_names
+
+    def read(self, path: str) -> None:
+        """Add what a file imports."""
+        try:
+            source = files.read_file(path, self.folder)
+        except ManifestError:
+            self.unparsed.append(os.path.relpath(path, self.folder))
+            return
+        relative = os.path.relpath(path, self.folder).replace(os.sep, "/")
+        beside = bool(self.roots) and not relative.startswith(self.roots)
+        lines = [
+            (called.importable(match[2]), beside or bool(match[1]))
+            for match in _LINE.finditer(source.text)
+        ]
+        # Most files import what others do; one that adds nothing need not be parsed.
+        if all(
+            name in self.known(optional) or not self.is_foreign(name) for name, optional in lines
+        ):
+            return
+        try:
+            imported = [*_imports(ast.parse(source.text), beside)]
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            # Code for Python 2, or a template.
+            self.unparsed.append(relative)
+            imported = [
+                (match[2], 0, beside) for match in _LINE.finditer(source.text) if not match[1]
+            ]
+        for dotted, line, optional in imported:
+            name = called.importable(dotted)
+            if name not in self.known(optional) and self.is_foreign(name):
+                modules = self.optional if optional else self.needed
+                modules[name] = _place(source, line, name)
+
+    def known(self, optional: bool) -> Mapping[str, Traced]:
+        """The modules of which an import says nothing new."""
+        return {**self.needed, **self.optional} if optional else self.needed
+
+
+def _place(source: FileText, line: int, name: str) -> Traced:
+    """The name of a module in the first line from there on that imports it."""
+    whole = source.whole()
+    match = re.compile(rf"\b{re.escape(name.partition('.')[0])}\b").search(
+        source.text, source.offset(line, 1) if line else 0
+    )
+    return whole.group(match, 0) if match else whole[:0]
+
+
+def _imports(tree: ast.AST, beside: bool) -> Iterator[tuple[str, int, bool]]:
+    """The modules of a file, the line of each, and whether the code goes on without them."""
+    left: list[tuple[ast.AST, bool]] = [(tree, beside)]
+    while left:
+        node, optional = left.pop()
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno, optional) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            if not node.level and node.module:
+                for alias in node.names:
+                    yield f"{node.module}.{alias.name}", node.lineno, optional
+        elif isinstance(node, ast.If):
+            condition = ast.dump(node.test)
+            # What is for type checkers never runs, and the program itself is what is started.
+            if "TYPE_CHECKING" not in condition:
+                inside = optional or "__main__" not in condition
+                left += [(child, inside) for child in node.body]
+                left += [(child, inside) for child in node.orelse]
+            else:
+                left += [(child, optional) for child in node.orelse]
+        elif isinstance(node, ast.Try):
+            caught = optional or any(map(_catches, node.handlers))
+            left += [(child, caught) for child in node.body]
+            left += [(child, True) for handler in node.handlers for child in handler.body]
+            left += [(child, optional) for child in (*node.orelse, *node.finalbody)]
+        else:
+            lazy = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+            left += [(child, optional or lazy) for child in ast.iter_child_nodes(node)]
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    return any(isinstance(n, ast.Name) and n.id in _ABSENT for n in ast.walk(handler.type))
