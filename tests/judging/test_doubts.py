@@ -11,7 +11,7 @@ from tests.judging import small
 from toolmatrix.factbase.records import ClaimRecord, ReleaseRecord
 from toolmatrix.finding import InstallMethod
 from toolmatrix.judging import sweep as doubts_of
-from toolmatrix.solve.resolve import Choice, Cite
+from toolmatrix.solve.support import Choice, Cite
 
 if TYPE_CHECKING:
     from collections.abc import Callable

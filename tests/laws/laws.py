@@ -19,6 +19,7 @@ from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.cli import tools
 from toolmatrix.errors import ToolmatrixError
 from toolmatrix.factbase import evidence
+from toolmatrix.factbase.records import REQUIREMENT
 from toolmatrix.request.fields import Fields
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask
@@ -402,6 +403,31 @@ def distro_is_with(asker: Asker, reply: Reply) -> Iterator[str]:
         yield f"{reply}, but {command(other.fields)} is {other} {how}"
 
 
+def brings_what_it_requires(asker: Asker, reply: Reply) -> Iterator[str]:
+    """Installers bring what parts of an answer require: to have it already turns no answer into a no."""
+    if reply.answer is None:
+        return
+    index, draw = asker.index, _draw(reply.fields, "brings")
+    required = {
+        binding.component
+        for releases in reply.versions.values()
+        for name, release in releases.items()
+        if name in index.header["components"] and release in index.scale(name).versions
+        for binding in index.component(name).bindings
+        if binding.kind == "limits"
+        and not binding.conditions
+        and binding.component not in releases
+        and binding.mask & index.scale(name).bit(release)
+        and any(index.claim(cite.record).says == REQUIREMENT for cite in index.cites(binding.cites))
+    }
+    base = written_out(reply)
+    for name in draw.sample(sorted(required), min(3, len(required))):
+        again = asker.ask(base.replace(with_=(*base.with_, name)))
+        if again.code == NO:
+            assert isinstance(again.outcome, NoAnswer)
+            yield f"{command(again.fields)} is {again}: {reason(again.outcome)}"
+
+
 LAWS: dict[str, Law] = {
     "facts-hold": facts_hold,
     "second-engine": second_engine,
@@ -414,4 +440,5 @@ LAWS: dict[str, Law] = {
     "commands-agree": commands_agree,
     "worth-its-weakest": worth_its_weakest,
     "distro-is-with": distro_is_with,
+    "brings-what-it-requires": brings_what_it_requires,
 }

@@ -12,7 +12,7 @@ from tests.laws.requests import Draw
 from toolmatrix.request.fields import Fields, parse_arguments
 
 SEED = 7
-CHECKED = ("facts-hold", "second-engine")
+CHECKED = ("facts-hold", "second-engine", "brings-what-it-requires")
 ONCE_BROKEN = [
     ("met-already", "torchaudio==2.0.0"),
     ("met-already", "xformers --arch=gfx1011 --distro=debian13"),
@@ -39,6 +39,10 @@ ONCE_BROKEN = [
     ("worth-its-weakest", "torch"),
     ("worth-its-weakest", "torchaudio --with=ml-dtypes"),
     ("worth-its-weakest", "tensorrt-llm"),
+    ("brings-what-it-requires", "transformers==4.57.1 datasets==5.2.0"),
+    ("brings-what-it-requires", "tensorflow==2.13 pydantic==2.5 --from=wheel"),
+    ("brings-what-it-requires", "tf2onnx==1.14 tensorflow==2.16"),
+    ("brings-what-it-requires", "mlflow==2.15 datasets==5.2"),
 ]
 """The smallest requests by which laws were found broken, before what broke them was mended."""
 

@@ -15,7 +15,8 @@ from toolmatrix.factbase.store import open_index
 from toolmatrix.request.read import RequestContext, read
 from toolmatrix.solve import resolve
 from toolmatrix.solve.demand import Demand
-from toolmatrix.solve.resolve import Resolution, TargetAnswer, attempt, targets_of
+from toolmatrix.solve.resolve import Resolution, attempt
+from toolmatrix.solve.support import TargetAnswer, targets_of
 
 if TYPE_CHECKING:
     from toolmatrix.factbase.index import Index

@@ -14,7 +14,8 @@ from toolmatrix.request.read import RequestContext
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.known import INDEPENDENT, Relations
 from toolmatrix.solve.preferences import _out_by
-from toolmatrix.solve.resolve import Resolution, attempt, targets_of
+from toolmatrix.solve.resolve import Resolution, attempt
+from toolmatrix.solve.support import targets_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolmatrix.request.read import RequestContext
     from toolmatrix.solve.repair import Repair
     from toolmatrix.solve.request import Request
-    from toolmatrix.solve.resolve import Choice
+    from toolmatrix.solve.support import Choice
 
 
 class Resolved(Outcome):

@@ -172,6 +172,8 @@ FAILS = "fails"
 """The kind of a binding by which releases do not go with some of another component; of all others it says nothing."""
 JOINS_NONE = ("needs", FAILS)
 """Kinds of bindings that join no two releases: that something must be there, at whatever release, or must not be."""
+REQUIREMENT = "requires {component} {value}"
+"""What a limit says that METADATA of a package states: an installer brings the component, shown or not."""
 BOUNDS = ("limits", FAILS)
 """Kinds of bindings that only exclude releases: they are no reason for the other component to be there."""
 REFUSE = ("requires", *BOUNDS)

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from toolmatrix.factbase.records import ReleaseRecord
     from toolmatrix.finding import Words
     from toolmatrix.solve.parts import TestedRowGroup
-    from toolmatrix.solve.resolve import Choice, Resolution
+    from toolmatrix.solve.resolve import Resolution
+    from toolmatrix.solve.support import Choice
 
     Release = tuple[str, str]
     """A component and one of its versions."""

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from toolmatrix.report.cores import CoreEntry
     from toolmatrix.report.remarks import BuiltEntry, Caveat, UnreadEntry
     from toolmatrix.solve.request import Request
-    from toolmatrix.solve.resolve import Resolution, Rival
+    from toolmatrix.solve.resolve import Resolution
+    from toolmatrix.solve.support import Rival
 
 SCHEMA = "toolmatrix.resolution/1"
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolmatrix.factbase.records import FactRecord
     from toolmatrix.finding import Incompatibility
     from toolmatrix.lockfile.model import LockedTarget
-    from toolmatrix.solve.resolve import Choice, Cite
+    from toolmatrix.solve.support import Choice, Cite
 
 # A file of a repository, or all of it, at a commit: `owner/name:path@commit`.
 _IN_REPOSITORY = r"([\w.-]+/[\w.-]+)(?::([\w./*+-]+))?@([0-9a-f]{7,40})"

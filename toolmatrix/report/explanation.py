@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from toolmatrix.report.remarks import BuiltEntry
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.grounds import Alternative
-    from toolmatrix.solve.resolve import Choice, Resolution
+    from toolmatrix.solve.resolve import Resolution
+    from toolmatrix.solve.support import Choice
 
 SCHEMA = "toolmatrix.explanation/1"
 _LINES = 12

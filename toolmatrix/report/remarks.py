@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from toolmatrix.request.read import RequestContext
     from toolmatrix.solve.grounds import Alternative
     from toolmatrix.solve.known import Touching
-    from toolmatrix.solve.resolve import Choice, Resolution
+    from toolmatrix.solve.resolve import Resolution
+    from toolmatrix.solve.support import Choice
 
 
 class BuiltEntry(TypedDict):

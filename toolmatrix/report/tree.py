@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from toolmatrix.factbase.index import Index
     from toolmatrix.report.terminal import Charset, Terminal
     from toolmatrix.report.variants import Variant
-    from toolmatrix.solve.resolve import Choice, Resolution
+    from toolmatrix.solve.resolve import Resolution
+    from toolmatrix.solve.support import Choice
 
     _Branch = tuple[str, str, "_Node"]
     """What is drawn before the name of a node, before the lines that continue it, and the node."""

@@ -7,8 +7,9 @@ from toolmatrix.solve.engine import Conflict
 from toolmatrix.solve.known import BOUND
 from toolmatrix.solve.parts import Statement
 from toolmatrix.solve.request import with_default_accelerators
-from toolmatrix.solve.resolve import attach_evidence, targets_of, without_unread
+from toolmatrix.solve.resolve import attach_evidence, without_unread
 from toolmatrix.solve.revised import revised
+from toolmatrix.solve.support import targets_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

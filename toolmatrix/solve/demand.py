@@ -17,7 +17,7 @@ from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.known import closure, names_releases
 from toolmatrix.solve.parts import EVIDENCE, Statement, TestedRow, Variable, expand_rows
 from toolmatrix.solve.preferences import tested_partners
-from toolmatrix.solve.resolve import TargetAnswer
+from toolmatrix.solve.support import TargetAnswer
 from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from toolmatrix.solve.engine import Problem
     from toolmatrix.solve.parts import Pin, Statement, TestedRow, Variable
     from toolmatrix.solve.preferences import Anchor
-    from toolmatrix.solve.resolve import Choice, Resolution
+    from toolmatrix.solve.resolve import Resolution
+    from toolmatrix.solve.support import Choice
 
 
 class CoreLine(Value):

@@ -11,7 +11,7 @@ from itertools import combinations
 
 from toolmatrix.factbase import evidence as words
 from toolmatrix.solve.parts import SEVERAL
-from toolmatrix.solve.request import Ask, allowed_accelerators
+from toolmatrix.solve.request import REQUIREMENT, Ask, allowed_accelerators
 from toolmatrix.solve.resolve import Unsatisfiable, supported, supported_release
 from toolmatrix.value import Value
 
@@ -116,7 +116,7 @@ class _RepairSearch:
             for core in refusal.cores
             for ask in core.asks
             if ask.text
-            and ask.option != "recipe"
+            and ask.option not in ("recipe", REQUIREMENT)
             and (ask.implied or ask.option not in _PLACES or self.at_odds(core))
         ]
         self.asks: list[Ask] = list(dict.fromkeys(asks))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     Policy = tuple[str, str, tuple[str, ...]]
     """Target, component, releases in order of preference: it takes the first that it can, or stays absent."""
 
+REQUIREMENT = "requirement"
+"""The option of lines that no user said: parts of an answer require the component, and installers bring it."""
 BEST_EVIDENCE = "best-evidence"
 """The preference among several answers where none is named."""
 
