@@ -47,6 +47,66 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str | None], in
         {"torch": "2.4.1"},
         0,
     ),
+    "requirements pin what a project leaves open, and add to it": (
+        {
+            "setup.py": "from setuptools import setup\nsetup(install_requires=['torch'])\n",
+            "requirements.txt": "torch==2.3.1\ntransformers==4.41.0\n",
+        },
+        {},
+        {"torch": "2.3.1", "transformers": "4.41.0"},
+        0,
+    ),
+    "a pin of requirements gives way to a project": (
+        {
+            "pyproject.toml": PROJECT.format('"torch>=2.4,<2.5"'),
+            "requirements.txt": "torch==2.3.1\nnumpy==1.26.4\n",
+        },
+        {},
+        {"torch": "2.4.1", "numpy": "1.26.4"},
+        0,
+    ),
+    "an environment of conda adds what the code imports": (
+        {
+            "setup.py": "from setuptools import setup\nsetup(install_requires=['torch'])\n",
+            "environment.yaml": "dependencies:\n  - pytorch=2.3.1\n  - torchaudio=2.3.1\n  - einops=0.7.0\n",
+            "a.py": "import torch, einops\n",
+        },
+        {},
+        {"torch": "2.15.0", "einops": "0.7.0", "torchaudio": None},
+        0,
+    ),
+    "what the README says to install comes first": (
+        {
+            "setup.py": "from setuptools import setup\nsetup(install_requires=['torch'])\n",
+            "environment.yaml": "dependencies:\n  - pytorch=2.3.1\n  - torchaudio=2.3.1\n",
+            "README.md": "    conda env create -f environment.yaml\n",
+        },
+        {},
+        {"torch": "2.3.1", "torchaudio": "2.3.1"},
+        0,
+    ),
+    "a framework of a corner is not added": (
+        {"requirements.txt": "torch==2.3.1\n", "a.py": "import torch\n", "b.py": "import jax\n"},
+        {},
+        {"torch": "2.3.1", "jax": None},
+        0,
+    ),
+    "an import that no fact joins is not added": (
+        {"requirements.txt": "torch==2.3.1\n", "a.py": "import librosa, detectron2, fairseq2\n"},
+        {},
+        {"torch": "2.3.1"},
+        0,
+    ),
+    "commands of a README are examples": (
+        {
+            "requirements.txt": "torch\n",
+            "README.md": "```\npip install torch==1.7.1 xformers==0.0.29.post3\n```\n",
+            "a.py": "import torch, xformers\n",
+        },
+        {},
+        {"torch": "2.6.0", "xformers": "0.0.29.post3"},
+        0,
+    ),
     "what code imports is added": (
         {"requirements.txt": "torch==2.1.0\n", "a.py": "import torch, cv2, yaml\nimport own\n"},
         {},

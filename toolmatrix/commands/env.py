@@ -12,6 +12,7 @@ from toolmatrix.api.requests import fields, request_context
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
 from toolmatrix.errors import NothingMatched, UsageError
+from toolmatrix.manifests.model import NotRead
 from toolmatrix.outputs import replace_files
 from toolmatrix.report.environments import GUARD, CaseReport
 from toolmatrix.request.cases import CaseLine, RepositoryCase, read_case
@@ -42,6 +43,8 @@ _KEEPING = (
     f"`export PIP_CONSTRAINT=$PWD/{GUARD} UV_CONSTRAINT=$PWD/{GUARD}` keeps these releases, in a Dockerfile "
     f"behind its COPY `ENV PIP_CONSTRAINT=/{GUARD} UV_CONSTRAINT=/{GUARD}`"
 )
+_UNJOINED = "no fact joins it with what the files that decide ask for"
+_TRIES = 3
 _EXIT_CODES = {"yes": 0, "no": 1, "unknown": 4}
 
 
@@ -288,6 +291,12 @@ def env(repo: Path = "", **options: Unpack[RequestOptions]) -> EnvironmentAnswer
         # Most markers are on packages that the matrix does not know.
         if [line.asks for line in case.lines] != before:
             solved = _solve(context, words, case)
+    # One that is left out may have hidden another.
+    for _ in range(_TRIES):
+        left = _without_unjoined(case, solved)
+        if left is case:
+            break
+        case, solved = left, _solve(context, words, left)
     return EnvironmentAnswer(context, case, solved, words, options.get("matrix"), path)
 
 
@@ -312,6 +321,25 @@ def _solve(context: RequestContext, words: Fields, case: RepositoryCase) -> Case
         if _rank(other) > _rank(best):
             best = other
     return best.explained()
+
+
+def _without_unjoined(case: RepositoryCase, solved: CaseAnswer) -> RepositoryCase:
+    """A case without the lines that give way to others, and that no fact joins with the rest."""
+    if isinstance(solved.outcome, Unsatisfiable) or solved.outcome.known:
+        return case
+    touching = [pair for pair in solved.outcome.touching if pair.decides]
+    named = {name for pair in touching for name in (pair.component, pair.other)}
+    named |= {
+        name for ground in solved.outcome.unread for name in (ground.subject, ground.component)
+    }
+    left = [line for line in case.lines if line.weak and line.component in named]
+    if not case.files or not left:
+        return case
+    unread = (NotRead(text=line.part.item.text, why=_UNJOINED) for line in left)
+    return case.replace(
+        lines=tuple(line for line in case.lines if line not in left),
+        unread=(*case.unread, *unread),
+    )
 
 
 def _answer(

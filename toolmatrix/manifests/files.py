@@ -29,7 +29,7 @@ def root_of(path: str) -> str:
 
 
 LEFT_OUT = re.compile(
-    r"dev(elop(ment)?)?|tests?|testing|docs?|lint(ing)?|typing|style|ci|build|release|publish|optional|constraints?"
+    r"dev(elop(ment)?)?|tests?|testing|(read(the)?)?docs?|lint(ing)?|typing|style|ci|build|release|publish|optional|constraints?"
     r"|examples?|notebooks?|benchmarks?"
 )
 """Names of what a repository is not run with."""

@@ -1,10 +1,11 @@
 """The files of a repository as one case: those that count, the lines of a request they make, and the rest of them.
 
-One kind of file wins: a project with dependencies, else requirements, else an environment of conda, else a Dockerfile,
-else a script or the commands of a README.
+One kind of file wins: one that the README says to install, else a project with dependencies, else requirements, else an
+environment of conda, else a Dockerfile, else a script or the commands of a README.
 Files nearer to the top come first. Requirements for development, tests and documentation are left out, and those for
-another accelerator. The kinds behind the winner add a Python or a framework that it does not name. What the code
-imports and no file asks for is added last, and is the least binding. A lock file adds nothing: its releases are
+another accelerator. The kinds behind the winner add a Python and packages that it does not name: requirements.txt all
+of its own, with pins of what the winner leaves open, other files those that the code imports. Such lines give way to
+those of the winner, and so does what the code imports and no file asks for. A lock file adds nothing: its releases are
 preferred.
 """
 
@@ -43,6 +44,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from toolmatrix.manifests.model import Traced
+
 # The kinds of files, the one that wins first, by the name in the folder; of one kind all count where it says so.
 _KINDS = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -67,7 +70,9 @@ _NAMED = (
     "a pyproject.toml, setup.py, setup.cfg, Pipfile, pixi.toml, requirements.txt, environment.yml, cog.yaml,"
     " Dockerfile, install.sh or README.md with packages"
 )
-_ALL_COUNT = 6
+# What a README says to install comes before all others.
+_DOCUMENTED, _REQUIREMENTS, _ALL_COUNT = -1, 5, 6
+_INSTALLED = re.compile(r"(?:^|\s)(?:-f|-r|--file|--requirement)[ =]*([\w./-]+\.(?:ya?ml|txt))\b")
 # Folders whose files are as near as those beside them.
 _SIDE = re.compile(r"(?:requirements?|docker|conda|envs?|environments?|\.devcontainer)/")
 _ACCELERATORS: Mapping[str, str] = {
@@ -89,7 +94,7 @@ class CaseLine(Value):
     """A line of a file as lines of a request, the first of which names a component and the others builds of it.
 
     `free` are the same without the indexes of the file. `refusal` says why no release can be what is asked for: it does
-    not exist, or the matrix does not know it (`open`).
+    not exist, or the matrix does not know it (`open`). It is `weak` where it is of no file that decides.
     """
 
     part: RequestedPart
@@ -97,6 +102,7 @@ class CaseLine(Value):
     free: tuple[Ask, ...]
     refusal: str = ""
     open: bool = False
+    weak: bool = False
 
     @property
     def component(self) -> str:
@@ -180,10 +186,19 @@ class _CaseReader:
         self.unread: list[NotRead] = []
         self.errors: list[ManifestError] = []
         self.locks: list[str] = []
+        # The items that are of no file that decides, by their ids.
+        self.weak: set[int] = set()
+        self.modules: Mapping[str, Traced] = {}
+        self.imported: frozenset[str] = frozenset()
 
     def folder(self) -> None:
         """Read the kind of file that wins, and of the kinds behind it what it does not name."""
+        self.modules = source_imports(self.path).needed
+        self.imported = frozenset(
+            package for module in self.modules for package in called.providers(module)
+        )
         ranked: dict[tuple[int, int], list[str]] = {}
+        documented = self.documented()
         for path in dict.fromkeys((*read.below(self.path), *self.requirements())):
             name = os.path.relpath(path, self.path).replace(os.sep, "/")
             deep = _SIDE.sub("", name).count("/")
@@ -196,7 +211,9 @@ class _CaseReader:
             )
             kind = next(kinds, None)
             if kind is not None and self.counts(inside):
-                ranked.setdefault((deep, kind), []).append(path)
+                ranked.setdefault((deep, _DOCUMENTED if name in documented else kind), []).append(
+                    path
+                )
         nearest = -1
         for (deep, kind), paths in sorted(ranked.items()):
             if nearest not in (-1, deep):
@@ -207,7 +224,7 @@ class _CaseReader:
             if nearest < 0:
                 nearest = deep if self.take(read_ones) else -1
             else:
-                self.supplement(read_ones)
+                self.supplement(read_ones, kind)
         self.python_file()
         self.imports()
         if not self.requested:
@@ -219,6 +236,20 @@ class _CaseReader:
                 found=f"`{self.path}`",
                 help="name the file: `toolmatrix env FILE`",
             )
+
+    def documented(self) -> set[str]:
+        """The files that the README says to install, unless it does so of several."""
+        path = os.path.join(self.path, "README.md")
+        if not os.path.isfile(path):
+            return set()
+        try:
+            text = files.read_file(path, self.path).text
+        except ManifestError:
+            return set()
+        named = {os.path.normpath(match[1]) for match in _INSTALLED.finditer(text)}
+        present = {name for name in named if os.path.isfile(os.path.join(self.path, name))}
+        # Of several each may be for something else: a demo, an accelerator, an alternative to another.
+        return present if len(present) == 1 else set()
 
     def requirements(self) -> Iterator[str]:
         """The files of a folder of requirements, whatever their names are."""
@@ -289,20 +320,55 @@ class _CaseReader:
     def request(self, items: Iterable[Item]) -> RequestedParts:
         return requested_parts(self.index, ManifestEnvironment(name="", items=tuple(items)))
 
-    def supplement(self, manifests: Sequence[ProjectManifest]) -> None:
-        """Take the Python and the frameworks that no file before names."""
+    def supplement(self, manifests: Sequence[ProjectManifest], kind: int) -> None:
+        """Take the pins, the packages and the Python that no file before names.
+
+        Of packages those that the code imports, or all of requirements; of images their frameworks.
+        """
+        heads = self.index.header["components"]
         for manifest in manifests:
             named = {part.component for part in self.parts}
-            heads = self.index.header["components"]
+            items = [item for item in self.environment(manifest) if self.adds(item, named, kind)]
+            requested = self.request(items)
             parts = [
                 part
                 for part in self.request(self.environment(manifest)).parts
                 if part.component not in named
-                and (part.component == PYTHON or heads[part.component]["framework"])
+                and (
+                    part.component == PYTHON
+                    or (part.item.kind == IMAGE and heads[part.component]["framework"])
+                )
             ]
-            if parts:
+            if items or parts:
                 self.manifests.append(manifest)
-                self.parts += parts
+                self.weak |= {id(item) for item in items}
+                self.items += items
+                self.requested.append(requested)
+                self.parts += [*requested.parts, *parts]
+
+    def adds(self, item: Item, named: set[str], kind: int) -> bool:
+        """True for a package of a kind of file that no file before names or pins."""
+        name = called.package_name(item.name)
+        optional = kind != _REQUIREMENTS and name in self.optional()
+        if item.kind not in (PIP, CONDA) or item.bounds or optional:
+            return False
+        component = self.component(item)
+        before = [
+            other
+            for other in self.items
+            if called.package_name(other.name) == name
+            or (component and self.component(other) == component)
+        ]
+        whole = kind == _REQUIREMENTS
+        if before or component in named:
+            # Pins of other files are of an example, another machine or another day.
+            pinned = whole and "==" in item.specifier
+            return pinned and not any("==" in other.specifier for other in before)
+        # What code that is not at hand imports is not known.
+        imported = {name, component} & self.imported or not self.modules
+        frameworks = self.index.header["components"]
+        is_framework = component in frameworks and frameworks[component]["framework"]
+        return whole or bool(imported and (self.modules or is_framework))
 
     def python_file(self) -> None:
         """The Python that version managers read."""
@@ -329,20 +395,30 @@ class _CaseReader:
             for entry in manifest.unread
             for word in re.split(r"[/@#=]|\.git\b", entry.text.text)
         }
+        heads = self.index.header["components"]
         components = {part.component for part in self.parts}
+        has_framework = any(heads[component]["framework"] for component in components)
         names, items = Names(self.index), []
-        for module, place in source_imports(self.path).needed.items():
+        for module, place in self.modules.items():
             packages = called.providers(module)
             if named & {*packages, called.package_name(module)}:
                 continue
             if not packages:
                 why = "the code imports it, and no known package has a module of this name"
                 self.unread.append(NotRead(text=place, why=why))
+                continue
+            own = names.called(packages[0])
+            if has_framework and own in heads and heads[own]["framework"]:
+                # A converter, a demo or a server of a project that is written for another one.
+                self.unread.append(
+                    NotRead(text=place, why="the code imports it, and no file asks for it")
+                )
             elif not components & {*map(names.called, packages)}:
                 items.append(
                     Item(kind=PIP, name=packages[0], specifier="", text=place, imported=True)
                 )
         if items:
+            self.weak |= {id(item) for item in items}
             self.items += items
             self.requested.append(self.request(items))
             self.parts += self.requested[-1].parts
@@ -421,7 +497,8 @@ class _CaseReader:
             return None
         free, item = self.free(part), part.item
         named = item.kind != PIP or item.indexes or "+" in item.specifier
-        return CaseLine(part=part, asks=self.labelled(part.asks) if named else free, free=free)
+        asks = self.labelled(part.asks) if named else free
+        return CaseLine(part=part, asks=asks, free=free, weak=id(item) in self.weak)
 
     def is_package(self, name: str) -> bool:
         """True for a component that pip installs; tools of a build are known by what they build."""

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 # How binding a step is: the least first.
-_IMPORTED, _INDEX, _BOUND, _SERIES, _LATER, _ANY = range(-1, 5)
-_FRAMEWORK, _PYTHON = 0.5, 10
+_INDEX, _BOUND, _SERIES, _LATER, _ANY = range(5)
+_FRAMEWORK, _PYTHON, _WEAK = 0.5, 10, 20
 
 
 class _Step(NamedTuple):
@@ -234,12 +234,13 @@ class _Relaxing:
 
     def weaker(self, line: CaseLine) -> Iterator[_Step]:
         """The steps by which a line is widened."""
-        if line.part.item.imported:
-            # No file asks for it: everything else comes first.
-            yield _Step(_IMPORTED, ())
-            return
-        weight = self.weight(line.component)
+        # What is of no file that decides gives way before all that is.
+        weight = self.weight(line.component) - _WEAK * line.weak
         own, *builds = line.free
+        if line.weak and any(o.component == line.component and not o.weak for o in self.lines):
+            # The other line says what is wanted.
+            yield _Step(_INDEX + weight, (own.replace(selector="*", text=line.component),))
+            return
         if line.free != line.asks:
             yield _Step(_INDEX + weight, line.free)
         known = self.index.scale(line.component).select(own.selector)
@@ -257,7 +258,7 @@ class _Relaxing:
         # A toolkit of conda need not be present; what is for the CPU alone is independent of the rest.
         if own.option:
             yield _Step((_ANY if line.component == "python" else _INDEX) + weight, ())
-        elif (head["framework"] and not head["accelerators"]) or self.is_cut(line):
+        elif line.weak or (head["framework"] and not head["accelerators"]) or self.is_cut(line):
             yield _Step(_ANY + weight + 1, ())
 
     def is_cut(self, line: CaseLine) -> bool:
