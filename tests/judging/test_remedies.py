@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 BOOK = signatures.load()
 ISSUES = [
     row
-    for name in ("first", "apart", "second", "third", "fourth", "fifth", "sixth")
+    for name in ("first", "apart", "second", "third", "fourth", "fifth", "sixth", "seventh")
     for row in logs.issues(name)
 ]
 REMEDIES: dict[str, dict[str, Any]] = yaml.load(

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 # The reason of a failure may follow so many lines below it.
 _HEADLINE = 50
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::(\d))?\}")
+_PYTHON_TAG = re.compile(r"cp(\d)(\d+)")
+# PyTorch writes `+cu117` for CUDA 11.7, JAX `+cuda11` for a major.
+_CUDA_BUILD = re.compile(r"\+cu(?:da(\d\d)(?!\d)|(?=\d{2,3}(?:\D|$))(\d+)(\d))")
 
 
 def diagnose(
@@ -144,6 +147,8 @@ class _Judge:
         if self.is_intact(match.signature, values):
             values["intact"] = match.signature.intact
         signature = _case(match.signature, values)
+        if signature.rows is not match.signature.rows:
+            looked_up += self.rows(signature.rows, values)
         if report := self.report(match):
             signature = _with_report(signature, report)
         between = tuple(self.involved(role, match, values) for role in signature.between)
@@ -195,6 +200,7 @@ class _Judge:
         built = values.get("torch_cuda", "").replace(".", "")
         if built and values.get("torch") and "+" not in values["torch"]:
             values["torch"] += f"+cu{built}"
+        values |= self.derived(values)
         file = match.values.get("file", "")
         library = self.catalog.part(file or match.values.get("symbol") or "")
         if library is not None:
@@ -233,6 +239,17 @@ class _Judge:
         values["user_version"] = used.version if used is not None else ""
         return {name: value for name, value in values.items() if value}
 
+    def derived(self, values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """What the names of files and builds encode: the Python of a wheel, and the CUDA of a program."""
+        if tag := _PYTHON_TAG.fullmatch(values.get("tag", "")):
+            yield "built_python", f"{tag[1]}.{tag[2]}"
+        matches = [_CUDA_BUILD.search(values.get(name, "")) for name in self.catalog.programs]
+        builds = {".".join(filter(None, match.groups())) for match in matches if match}
+        # Without such a name a program runs with the toolkit that the log shows.
+        cuda = builds.pop() if len(builds) == 1 else values.get("cuda", "")
+        if not builds and cuda:
+            yield "program_cuda", cuda
+
     def user(self, match: Match, values: Mapping[str, str]) -> str:
         """The program that failed, where it is none of those that the failure is about."""
         others = {role.partition("|")[0] for role in match.signature.between}
@@ -252,8 +269,7 @@ class _Judge:
             component = values.get(role) or needed or role
         elif role in ("user", "package", "other", "compiler"):
             component = values.get(role, default) or role
-            if role == "package":
-                version = values.get("spec", "").removeprefix("==") or values.get("version", "")
+            version = _named_version(role, values)
         else:
             version = values.get(role.replace("-", "_"), "")
         sighting = match.seen.get(component)
@@ -327,15 +343,18 @@ class _Judge:
         """Look values up in columns of tables; a cell of the row that is found becomes a value of its own."""
         names = []
         for lookup in rows:
-            wanted = _fill("{%s}" % (lookup.get("is") or lookup["most"]), values)
-            fits = _at_most if "most" in lookup else _same
+            kind = next(name for name in _FITS if name in lookup)
+            wanted = _fill(f"{{{lookup[kind]}}}", values)
+            column, fits = lookup["column"], _FITS[kind]
             matches = [
                 (_numbers(next(iter(cells.values()))), name, cells)
                 for name, cells in lookups.rows(self.index, lookup["table"])
-                if wanted is not None and fits(cells.get(lookup["column"], ""), wanted)
+                if wanted is not None and fits(cells.get(column, ""), wanted)
             ]
             # The oldest release that has a value, the newest that has at most it.
-            matches.sort(key=lambda row: row[0], reverse="most" in lookup)
+            matches.sort(key=lambda row: row[0], reverse=kind == "most")
+            if kind == "least":
+                matches.sort(key=lambda row: _numbers(row[2][column]))
             for _, name, cells in matches[:1]:
                 first = next(iter(cells.values()))
                 values[lookup["gives"]] = cells.get(lookup.get("cell", ""), first)
@@ -360,7 +379,7 @@ class _Judge:
             fix = constraints.apply(tuple(shlex.split(filled)), failed, self.answered)
             if fix is None or (other is not None and fix.answer == other.answer):
                 continue
-            if not _brings_library(fix.answer, values):
+            if not _brings_library(fix.answer, values) or not _raises_driver(fix, values):
                 continue
             # What a request names is meant to stay; the rest has to change somewhere.
             free = [
@@ -472,6 +491,29 @@ def _brings_library(answer: Mapping[str, str], values: Mapping[str, str]) -> boo
     return changed or release.partition(".")[0] == values["major"]
 
 
+def _raises_driver(fix: Fix, values: Mapping[str, str]) -> bool:
+    """Check that a request for a driver gives a newer one than that of the log, which failed."""
+    requested = any(re.match(r"driver\b", word) for word in _without_kept(fix.request))
+    return not requested or _numbers(fix.answer.get("driver", "")) > _numbers(values.get("driver", ""))
+
+
+def _without_kept(words: Sequence[str]) -> list[str]:
+    kept = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "--with"]
+    return [word for word in words if word not in kept]
+
+
+def _named_version(role: str, values: Mapping[str, str]) -> str:
+    """The version that a line gives a package, and the one that it found of another package."""
+    installed = values.get("found", "")
+    if role == "other" and installed[:1].isdigit():
+        return installed
+    if role != "package":
+        return ""
+    # If a line names two packages, the requirement is about the other one.
+    spec = "" if values.get("other") else values.get("spec", "").removeprefix("==")
+    return spec or values.get("version", "")
+
+
 def _toolkit(file: str) -> str:
     # A library of CUDA 10.0 ends in .so.10.0, and one of 10.1 to 10.2 in .so.10.
     soname = file.partition(".so.")[2]
@@ -485,7 +527,7 @@ def _describe(side: Involved) -> str:
 
 def _same(cell: str, value: str) -> bool:
     """Check a cell, or one of its several values, against a value, which may be of a shorter release."""
-    return any(_same_value(part, value) for part in cell.split("; "))
+    return any(_same_value(part, value) for part in re.split(";? ", cell))
 
 
 def _same_value(left: str, right: str) -> bool:
@@ -498,6 +540,14 @@ def _same_value(left: str, right: str) -> bool:
 
 def _at_most(cell: str, value: str) -> bool:
     return bool(cell) and _numbers(cell) <= _numbers(value)
+
+
+def _at_least(cell: str, value: str) -> bool:
+    return bool(cell) and _numbers(cell) >= _numbers(value)
+
+
+# How a look-up compares a cell with its value.
+_FITS = {"is": _same, "most": _at_most, "least": _at_least}
 
 
 def _numbers(release: str) -> list[int]:

@@ -222,7 +222,7 @@ class _LogReader:
         # A line with the path of the package that it is about does not show its caller.
         about = {"", self.catalog.called(values.get("other", ""))}
         # Looking back decodes kilobytes a failure, so a log of nothing but failures gets it for the first ones only.
-        if about.issuperset(callers) and "user" in signature.roles and self.looking_back:
+        if about.issuperset(callers) and signature.depends_on_user and self.looking_back:
             self.looking_back -= 1
             callers += self.callers(matched.above(_NEAR))
         if signature.severity == "error" and self.catalog.warns(line):
@@ -256,8 +256,9 @@ class _LogReader:
                 if len(versions) < _VERSIONS:
                     versions.setdefault(version, observation)
                 latest = self.latest.get(component)
-                # A list of packages may leave out the build, which an environment report has.
-                known = latest is not None and latest.version.startswith(f"{version}+")
+                # A list of packages may leave out the build, and a path the last number.
+                longer = (f"{version}+", f"{version}.")
+                known = latest is not None and latest.version.startswith(longer)
                 if not known and (latest is not None or len(self.latest) < _COMPONENTS):
                     self.latest[component] = versions.get(version, observation)
                 # The component that came last goes, so that those at the head of the log stay.

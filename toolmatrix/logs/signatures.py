@@ -340,14 +340,18 @@ class Case(Value):
 
 
 class RowLookup(Value):
-    """A row of a table that is looked up: the oldest whose column `is` a value, or the newest with at `most` it."""
+    """A row of a table that is looked up by a column.
 
-    one_of = ("is", "most")
+    The oldest whose column `is` a value, the newest with at `most` it, or the one with the lowest at `least` it.
+    """
+
+    one_of = ("is", "most", "least")
 
     table: str
     column: str
     is_: str = ""
     most: str = ""
+    least: str = ""
     gives: str
     cell: str = ""
 
@@ -381,6 +385,11 @@ class Signature(Value):
     def roles(self) -> tuple[str, ...]:
         """The names of `between` without their fallbacks."""
         return tuple(role.partition("|")[0] for role in self.between)
+
+    @property
+    def depends_on_user(self) -> bool:
+        """Whether the lines above a failure matter, because they name the program that failed."""
+        return "user" in self.roles or any("user" in case.when for case in self.cases)
 
 
 class Recovery(LinePattern):
