@@ -304,7 +304,9 @@ class _LogReader:
         self.matches = [
             match
             for match in self.matches
-            if match.signature.name not in recovery.of or match.line < number - _RECOVERED
+            if match.signature.name not in recovery.of
+            or match.line < number - _RECOVERED
+            or not match.values.get("file", "").startswith(recovery.file)
         ]
         self.indexes = {}
         if recovery.below:

@@ -395,11 +395,13 @@ class Signature(Value):
 class Recovery(LinePattern):
     """A line by which a program goes on: failures `of` these signatures a little above it were none.
 
-    Nor are those in so many lines `below` it, where a program says that it goes on before it prints why.
+    Nor are those in so many lines `below` it, where a program says that it goes on before it prints why. Of failures
+    with a file only those count whose file begins with `file`.
     """
 
     of: tuple[str, ...]
     below: int = 0
+    file: str = ""
 
 
 class Provided(Value):
