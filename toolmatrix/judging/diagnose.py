@@ -494,7 +494,9 @@ def _brings_library(answer: Mapping[str, str], values: Mapping[str, str]) -> boo
 def _raises_driver(fix: Fix, values: Mapping[str, str]) -> bool:
     """Check that a request for a driver gives a newer one than that of the log, which failed."""
     requested = any(re.match(r"driver\b", word) for word in _without_kept(fix.request))
-    return not requested or _numbers(fix.answer.get("driver", "")) > _numbers(values.get("driver", ""))
+    return not requested or _numbers(fix.answer.get("driver", "")) > _numbers(
+        values.get("driver", "")
+    )
 
 
 def _without_kept(words: Sequence[str]) -> list[str]:
@@ -504,13 +506,17 @@ def _without_kept(words: Sequence[str]) -> list[str]:
 
 def _named_version(role: str, values: Mapping[str, str]) -> str:
     """The version that a line gives a package, and the one that it found of another package."""
-    installed = values.get("found", "")
+    installed = values.get("found") or values.get("pinned", "")
     if role == "other" and installed[:1].isdigit():
         return installed
     if role != "package":
         return ""
-    # If a line names two packages, the requirement is about the other one.
-    spec = "" if values.get("other") else values.get("spec", "").removeprefix("==")
+    # If a line names two packages, or a part of the machine, the requirement is about that one.
+    spec = (
+        ""
+        if values.get("other") or values.get("virtual")
+        else values.get("spec", "").removeprefix("==")
+    )
     return spec or values.get("version", "")
 
 
