@@ -94,6 +94,7 @@ def test_a_release_is_its_dates_pythons_machines_and_requirements(
             "requires-python": ">=3.8",
             "python": "3.8-3.9",
             "glibc": ">=2.17",
+            "wheel-machine": "x86_64",
             "numpy": ">=1.17",
             "where": f"{low.name}, sha256 {low.sha256[:16]}; {high.name}, sha256 {high.sha256[:16]}",
         }

@@ -261,6 +261,9 @@ class _Tables:
             entry.package.line in self.context.lines and release.version not in self.built
         ):
             row |= {"wheel-machine": _machines(record)} if release.wheels else {"from": "source"}
+        elif len(self.read) == 1 and not self.has_builds and record.served:
+            # What another machine needs of Python says nothing of one without a wheel.
+            row["wheel-machine"] = _machines(record)
         if len(self.read) == 1 and not release.wheels and "from" not in row:
             row["archive"] = "source"
         if entry.package.unreviewed:
