@@ -12,6 +12,7 @@
 #   distro         ubuntu24.04                           artifact
 #   driver         >=580.65.06                           stated
 #   gcc            13                                    artifact
+#   nccl           2.29.7                                artifact
 #   numpy          1.26.4                                stated
 #   python         3.12                                  artifact
 #   torch          2.12.1                                artifact

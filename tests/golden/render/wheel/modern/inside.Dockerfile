@@ -11,6 +11,7 @@
 #   cudnn       9.10.2.21     artifact
 #   distro      ubuntu24.04   artifact
 #   driver      >=525.60.13   stated
+#   nccl        2.27.5        artifact
 #   python      3.12          artifact
 #   torch       2.9.1         artifact
 #   triton      3.5.1         artifact
