@@ -268,14 +268,16 @@ class _Writer:
 
     def finish(self) -> dict[str, bytes]:
         matrix = self.compiled.matrix
+        # By their rows: claims of one release are read together, and are much alike, which packs them well.
+        claims = matrix.claims | {claim.id: claim for claim in self.cited()}
+        for _, claim in sorted(claims.items()):
+            if claim.when[0][0] in self.compiled.subjects:
+                self.claim(claim)
         self.components()
         # Behind what answers are made of: these are for `facts` alone.
         for _, row in sorted(matrix.rows.items()):
             if row.lists != INDEPENDENT_LIST:
                 self.row(row)
-        for _, claim in sorted(matrix.claims.items()):
-            if claim.when[0][0] in self.compiled.subjects:
-                self.claim(claim)
         sources, channels = (
             {name: _record(kind, record, {}) for name, record in sorted(entries.items())}
             for kind, entries in (
@@ -299,6 +301,15 @@ class _Writer:
         }
         header = self.head() | {"sizes": {name: len(data) for name, data in tables.items()}}
         return {HEADER: _dump(header), **tables, **dict(self.component_files())}
+
+    def cited(self) -> Iterator[Claim]:
+        """The claims behind bindings, rows and disputes; of code that runs on devices they say which."""
+        for binding in self.compiled.bindings:
+            yield from (reading.claim for _, reading in binding.cites)
+        for soft in self.compiled.soft_constraints:
+            yield from (reading.claim for _, readings in soft.cites for reading in readings)
+        for dispute in self.compiled.disputes:
+            yield from (dispute.rival.claim, dispute.deciding.claim)
 
     def builds(self) -> dict[str, list[records.BuildRecord]]:
         """The images that were built, by component and release: the rows of tables that list builds."""
