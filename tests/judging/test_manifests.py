@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from toolmatrix.factbase.index import Index
     from toolmatrix.request.judgement import JudgedManifest
 
+WHL = "https://download.pytorch.org/whl"
 FILES = Path(__file__).parents[1] / "manifests"
 PUBLIC: list[dict[str, Any]] = load_yaml(str(FILES / "public.yaml"))
 THREADS: list[dict[str, Any]] = load_yaml(str(FILES / "threads.yaml"))
@@ -194,6 +195,22 @@ def container(*lines: str) -> str:
             ),
             [],
         ),
+        # A line of PyTorch's index that has no build of a release, on whatever machine.
+        *(
+            (
+                container(
+                    "FROM python:3.10",
+                    f"RUN pip install torch=={release} --index-url {WHL}/{line}",
+                ),
+                told,
+            )
+            for release, line, told in (
+                ("2.5.1", "cu126", ["TM106 + torch==2.5.1"]),
+                ("2.7.0", "cu124", ["TM106 + torch==2.7.0"]),
+                ("2.5.1", "cu124", []),
+                ("2.7.0", "cu126", []),
+            )
+        ),
         # What runs on ROCm or on ARM is judged there.
         (container("FROM rocm/dev-ubuntu-22.04:6.0", "ENV PYTORCH_ROCM_ARCH=gfx90a"), []),
         (
@@ -290,6 +307,14 @@ def edited(index: Index, path: str, text: str, **machine: Any) -> str:
             "RUN pip install torch==2.2.0",
         ),
         ("requirements.txt", "torch==2.5.0\n", ""),
+        # The line of the index moves, and a file for CUDA stays one.
+        (
+            "Dockerfile",
+            f"FROM python:3.10\nRUN pip install torch==2.5.1 torchvision==0.20.1 -i {WHL}/cu126\n",
+            f"RUN pip install torch==2.5.1 torchvision==0.20.1 -i {WHL}/cu124",
+        ),
+        # A local version may have several fields.
+        ("requirements.txt", "jaxlib==0.4.13+cuda11.cudnn86\n", ""),
     ],
 )
 def test_the_smallest_edit_is_applied_and_judged_again(

@@ -49,6 +49,21 @@ class RefusedTogether(ManifestFinding):
         return f"no release of {self.component} satisfies all of them"
 
 
+class NotOnIndex(RefusedTogether):
+    """A release of which the only index that a file names has no build."""
+
+    code: str = "TM106"
+    address: str
+
+    def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
+        return f"{self.named} is not at {self.address}"
+
+    @property
+    def reason(self) -> str:
+        """What the index has in its place."""
+        return f"all builds of {self.component} there are of other releases"
+
+
 class BuiltBySource(ManifestFinding):
     """What a file asks for, and of which there is no wheel for the rest of it."""
 

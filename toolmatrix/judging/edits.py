@@ -17,6 +17,7 @@ from toolmatrix.codes.manifests import (
     NewestUnfit,
     NoLocalVersion,
     NoSuchRelease,
+    NotOnIndex,
     Replaced,
 )
 from toolmatrix.factbase.index import Index
@@ -48,6 +49,7 @@ from toolmatrix.request.judgement import (
     ManifestRefusal,
     RequestedPart,
     refused,
+    wheel_accelerators,
 )
 from toolmatrix.request.manifests import match_address, plain
 from toolmatrix.solve.parts import SEVERAL
@@ -264,7 +266,9 @@ def candidates(
     yielded = set()
     # For a machine all packages have to move together, often to builds of another line.
     on_machine = any(part.item.kind == MACHINE for part in refusal.parts)
-    for replacements in _by_solving(index, judgement, refusal) if on_machine else ():
+    # Another line of an index may have what the named one lacks.
+    elsewhere = isinstance(refusal.finding, NotOnIndex)
+    for replacements in _by_solving(index, judgement, refusal) if on_machine or elsewhere else ():
         yielded.add(replacements)
         yield replacements
     strategies = _by_pins, _by_repairs, _by_facts, _by_lines, _by_releases, _by_images
@@ -345,6 +349,18 @@ def _by_repairs(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replac
             yield tuple(replacements)
 
 
+def _on_accelerator(index: Index, refusal: ManifestRefusal) -> Request:
+    """The request of a refusal for what the builds of the named line were made for: a file for CUDA stays one."""
+    part, request = refusal.parts[0], refusal.request
+    machine = index.header["targets"][request.targets[0]]["context"]["machine"]
+    built_for = wheel_accelerators(index, part.replace(asks=part.asks[1:]), machine)
+    asks = [
+        ask.replace(selector=built_for[0]) if ask.component == "accelerator" and built_for else ask
+        for ask in request.asks
+    ]
+    return request.replace(asks=tuple(asks))
+
+
 def _by_solving(
     index: Index, judgement: JudgedManifest, refusal: ManifestRefusal
 ) -> Iterator[tuple[Replacement, ...]]:
@@ -354,7 +370,8 @@ def _by_solving(
         for environment in judgement.environments
         if refusal in environment.refusals
     )
-    request = refusal.request
+    at_index = isinstance(refusal.finding, NotOnIndex)
+    request = _on_accelerator(index, refusal) if at_index else refusal.request
     named = {part.component for part in refusal.parts}
     moving = [part for part in parts if part.item.kind == PIP]
     fixed = [
@@ -477,7 +494,9 @@ def _by_facts(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacem
 
 def _by_lines(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
     """The release that one of several lines about the same thing names, in the place of the others."""
-    for part in refusal.parts if not refusal.finding.grounds else ():
+    # One line alone may name a release that no scale has, such as a local version.
+    several = len(refusal.parts) > 1 and not refusal.finding.grounds
+    for part in refusal.parts if several else ():
         scale = index.scale(part.component)
         named = scale.named(scale.select(part.asks[0].selector))
         if len(named) == 1:

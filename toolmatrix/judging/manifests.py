@@ -16,6 +16,7 @@ from toolmatrix.codes.manifests import (
     BuiltBySource,
     ForProcessorAlone,
     ManifestFinding,
+    NotOnIndex,
     RefusedTogether,
 )
 from toolmatrix.factbase.index import Index
@@ -65,6 +66,7 @@ from toolmatrix.solve.pairs import RequestFacts
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Request
 from toolmatrix.solve.resolve import Resolution, Unsatisfiable, attempt, resolve
+from toolmatrix.wording import listing
 
 _WHEEL, _SOURCE = "wheel", "source"
 _DERIVED = "derived"
@@ -408,11 +410,13 @@ class _Environment:
                     return None
                 first = first or outcome
             # Without a named machine the likeliest counts, as for markers, unless there is nothing for it.
-            if first and not all(
-                any(line.ground and line.ground.component == "machine" for line in core.lines)
-                for core in first.cores
-            ):
+            if first and not _is_about_machine(first):
                 break
+        on_device = any(part.component in RUNTIME for part in question.parts)
+        if first and not on_device and _is_about_machine(first):
+            # A line of an index may lack a release on every machine, each with other builds.
+            asks = tuple(ask for ask in first.request.asks if ask.component != "machine")
+            first = refused(self.index, first.request.replace(asks=asks)) or first
         # Releases before those that are known may do.
         return None if first and first.outside else first
 
@@ -507,8 +511,15 @@ class _Environment:
         grounds: tuple[Incompatibility, ...],
     ) -> ManifestFinding:
         """A finding about some parts."""
+        fields = self.finding_fields(parts)
+        by_definition = grounds and all(
+            self.components[ground.subject]["variant_of"] == ground.component for ground in grounds
+        )
+        if kind is RefusedTogether and by_definition and parts[0].item.alone:
+            address = listing(parts[0].item.indexes)
+            return NotOnIndex(**fields, severity="error", address=address)
         return kind(
-            **self.finding_fields(parts),
+            **fields,
             severity="error" if kind is RefusedTogether else "warning",
             grounds=grounds,
             facts=tuple(dict.fromkeys(fact for ground in grounds for fact in ground.facts)),
@@ -673,6 +684,13 @@ class _Environment:
         method = self.install_method(part, other, self.targets[0])
         request = self.request((part, other), self.targets[0], *method)
         return joined_by_builds(self.index, part, other, request)
+
+
+def _is_about_machine(refusing: Unsatisfiable) -> bool:
+    return all(
+        any(line.ground and line.ground.component == "machine" for line in core.lines)
+        for core in refusing.cores
+    )
 
 
 def _key(part: RequestedPart) -> tuple[str, int]:
