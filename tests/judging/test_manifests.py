@@ -226,6 +226,79 @@ def test_what_facts_refuse_of_a_dockerfile(index: Index, text: str, told: list[s
     assert refused(judged(index, "Dockerfile", text)) == told
 
 
+UBUNTU = "FROM ubuntu:24.04\nRUN apt-get update && apt-get install -y python3 python3-pip{}"
+PIP = "RUN pip3 install requests"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        container(UBUNTU.format(""), PIP),
+        container(
+            UBUNTU.format(" git"), "COPY requirements.txt /", "RUN python3 -m pip install -U pip"
+        ),
+        container(
+            UBUNTU.format(" python3.12-venv"), "RUN sudo /usr/bin/pip3.12 install --user torch"
+        ),
+        container(
+            UBUNTU.format(""), "ENV PATH=/usr/local/cuda/bin:$PATH", 'RUN ["pip", "install", "a"]'
+        ),
+        container(UBUNTU.format("") + " && pip install poetry"),
+        container(UBUNTU.format("") + "\nFROM 0", PIP),
+        container(UBUNTU.format("").replace("ubuntu:24.04", "debian:bookworm-slim"), PIP),
+        container(UBUNTU.format("").replace("ubuntu:", "nvidia/cuda:12.8.1-base-ubuntu"), PIP),
+    ],
+)
+def test_pip_stops_for_a_python_that_is_externally_managed(index: Index, text: str) -> None:
+    found = judged(index, "Dockerfile", text)
+    (one,) = [one for one in found.refusals if one.finding.code == "TM122"]
+    edit = edits.smallest(index, found.replace(environments=found.environments[-1:]))
+    assert edit is None or "+ENV PIP_BREAK_SYSTEM_PACKAGES=1" in edit.patch
+    assert one.finding.severity == "error"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Nothing marks that of Ubuntu 22.04, and another Python has no mark.
+        container(UBUNTU.format("").replace("24", "22"), PIP),
+        container("FROM python:3.12-bookworm", "RUN apt-get install -y python3-pip", PIP),
+        container("FROM nvcr.io/nvidia/pytorch:24.08-py3", "RUN apt install python3-pip", PIP),
+        container("FROM ubuntu:24.04", PIP),
+        container(UBUNTU.format(" python3.11"), "RUN python3.11 -m pip install requests"),
+        container(UBUNTU.format(""), "RUN conda create -n a python=3.10", PIP),
+        container(UBUNTU.format(""), "RUN cd Python-3.11.4 && make altinstall", PIP),
+        container(UBUNTU.format(""), "COPY --from=python:3.12 /usr/local /usr/local", PIP),
+        # So has an environment of its own.
+        container(UBUNTU.format(""), "RUN python3 -m venv /v", "ENV PATH=/v/bin:$PATH", PIP),
+        container(
+            UBUNTU.format(""), "RUN python3 -m venv /v && . /v/bin/activate && pip install a"
+        ),
+        container(UBUNTU.format(""), "ENV VIRTUAL_ENV=/v", PIP),
+        container(UBUNTU.format(""), "ENV PATH=/opt/py/bin:$PATH", PIP),
+        container(UBUNTU.format(""), "RUN export PATH=/opt/py/bin:$PATH && pip install a"),
+        container(UBUNTU.format(""), "RUN /v/bin/pip install requests"),
+        # Leave to install.
+        container(UBUNTU.format(""), PIP + " --break-system-packages"),
+        container(UBUNTU.format(""), PIP + " --target=/app"),
+        container(UBUNTU.format(""), PIP + " || pip3 install --user requests"),
+        container(UBUNTU.format(""), "ARG PIP_BREAK_SYSTEM_PACKAGES=1", PIP),
+        container(UBUNTU.format(""), "ENV PIP_BREAK_SYSTEM_PACKAGES=1", "FROM 0", PIP),
+        container(UBUNTU.format(""), "RUN PIP_BREAK_SYSTEM_PACKAGES=1 pip3 install requests"),
+        container(UBUNTU.format(""), "RUN rm /usr/lib/python3*/EXTERNALLY-MANAGED", PIP),
+        container(UBUNTU.format(""), "RUN pip config set global.break-system-packages true", PIP),
+        container(UBUNTU.format(""), "COPY pip.conf /etc/", PIP),
+        # What a script does is unknown.
+        container(UBUNTU.format(""), "COPY . /", PIP),
+        container(UBUNTU.format(""), "RUN ./prepare.sh", PIP),
+        container(UBUNTU.format(""), 'SHELL ["conda", "run"]', PIP),
+    ],
+)
+def test_pip_that_may_be_another_one_or_may_install_is_not_refused(index: Index, text: str) -> None:
+    codes = [one.finding.code for one in judged(index, "Dockerfile", text).refusals]
+    assert "TM122" not in codes
+
+
 def test_a_package_beside_one_that_brings_a_toolkit_takes_that_one(index: Index) -> None:
     text = container(
         "FROM nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04",

@@ -61,8 +61,11 @@ def test_a_stage_has_what_the_stage_it_starts_from_has() -> None:
         "system python3-pip 9",
         "pip torch==2.1.0 12",
         "pip numpy>=2 12",
+        "system pip pip 12",
         "pip transformers==4.30.0 14",
+        "system pip pip 14",
         "pip xformers==0.0.22 18",
+        "system pip pip 18",
     ]
     assert unread(STAGES) == ["${BASE}: ${BASE} is unknown"]
     assert [one.name for one in asked(STAGES).environments] == ["build", "2"]

@@ -160,6 +160,22 @@ class MirrorsGone(ManifestFinding):
         return self.why
 
 
+class ExternallyManaged(ManifestFinding):
+    """Commands of pip that stop, as the Python of the distribution is externally managed (PEP 668)."""
+
+    code: str = "TM122"
+    advice: str = "install in a virtual environment, or set PIP_BREAK_SYSTEM_PACKAGES=1 in an image for this alone"
+    distro: str
+
+    def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
+        return f"pip installs nothing for the Python of {self.distro}"
+
+    @property
+    def reason(self) -> str:
+        """What stops it."""
+        return "it is externally managed (PEP 668)"
+
+
 class Replaced(ManifestFinding):
     """A package that a later command replaces, and what it leaves behind; `pins` prevent it, `kept` is the old one.
 

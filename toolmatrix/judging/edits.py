@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from toolmatrix.codes.manifests import (
+    ExternallyManaged,
     ImageGone,
     NewestUnfit,
     NoLocalVersion,
@@ -271,6 +272,11 @@ def candidates(
     for replacements in _by_solving(index, judgement, refusal) if on_machine or elsewhere else ():
         yielded.add(replacements)
         yield replacements
+    if isinstance(refusal.finding, ExternallyManaged):
+        image = refusal.parts[-1].item.text
+        line = image.source.text.split("\n")[image.where[0] - 1]
+        end = image.source.offset(image.where[0], len(line) + 1)
+        yield (Replacement(image.source, end, end, "\nENV PIP_BREAK_SYSTEM_PACKAGES=1"),)
     strategies = _by_pins, _by_repairs, _by_facts, _by_lines, _by_releases, _by_images
     for strategy in strategies:
         for replacements in strategy(index, refusal):

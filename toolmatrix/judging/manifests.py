@@ -20,9 +20,8 @@ from toolmatrix.codes.manifests import (
     RefusedTogether,
 )
 from toolmatrix.factbase.index import Index
-from toolmatrix.factbase.records import ClaimRecord
 from toolmatrix.finding import Incompatibility
-from toolmatrix.judging import missing
+from toolmatrix.judging import managed, missing
 from toolmatrix.judging.effects import after_installs
 from toolmatrix.judging.installs import FOLLOWED, Installation
 from toolmatrix.judging.joins import (
@@ -31,9 +30,10 @@ from toolmatrix.judging.joins import (
     joined_by_releases,
     support,
 )
+from toolmatrix.judging.soundness import Soundness
 from toolmatrix.judging.toolkits import LOADABLE, loads_toolkit, needs_toolkit
 from toolmatrix.manifests import names as called
-from toolmatrix.manifests.model import CONDA, IMAGE, PIP, ProjectManifest
+from toolmatrix.manifests.model import CONDA, IMAGE, PIP, SYSTEM_PIP, ProjectManifest
 from toolmatrix.request import manifests as reading
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.judgement import (
@@ -53,7 +53,6 @@ from toolmatrix.request.judgement import (
     builds,
     by_command,
     is_file,
-    older,
     refused,
     wheel_accelerators,
     with_indexes,
@@ -69,7 +68,6 @@ from toolmatrix.solve.resolve import Resolution, Unsatisfiable, attempt, resolve
 from toolmatrix.wording import listing
 
 _WHEEL, _SOURCE = "wheel", "source"
-_DERIVED = "derived"
 # What tells whether the system has the libraries that a wheel was built beside.
 _SYSTEM = frozenset(("distro", "glibc", "libstdcxx"))
 # What an answer says of running on a device.
@@ -94,7 +92,9 @@ def judge(
         parts = with_indexes(reading.requested_parts(index, environment, machine.items), elsewhere)
         # Many an extra of a project adds nothing that facts are about.
         lacking = (release.part for release in parts.missing)
-        key = tuple(f"{part.text} {part.item.where}" for part in (*parts.parts, *lacking))
+        named = [(part.text, part.item) for part in (*parts.parts, *lacking)]
+        named += [(item.name, item) for item in parts.items if item.kind == SYSTEM_PIP]
+        key = tuple(f"{text} {item.where}" for text, item in named)
         if key not in known:
             if manifest.kind not in FOLLOWED:
                 parts = parts.replace(items=())
@@ -149,7 +149,8 @@ class _Environment:
         self.machine = parts.machine
         self.missing = parts.missing
         self.images = parts.images
-        self.unread = {*parts.unread}
+        self.items = parts.items
+        self.soundness = Soundness(index, parts)
         self.written = parts.written or parts.parts
         self.targets = reading.targets(index, parts, machine.targets)
         # What it runs on, and the accelerator of that; empty where the file alone is asked about.
@@ -191,13 +192,15 @@ class _Environment:
                 yield refusal
 
     def not_there(self) -> Iterator[ManifestRefusal]:
-        """Releases that the index does not have, and images that cannot be pulled or used as they are."""
+        """Releases that the index does not have, images that cannot be pulled or used, and a pip that stops."""
         request = self.request((), self.targets[0], _WHEEL, "none")
         for finding, part in (
             *missing.releases(self.missing, self.name),
             *missing.images(self.images, self.name),
         ):
             yield ManifestRefusal(finding=finding, parts=(part,), request=request)
+        for stop, parts in managed.stopped(self.items, self.parts, self.name):
+            yield ManifestRefusal(finding=stop, parts=parts, request=request)
 
     def contradictions(self) -> Iterator[ManifestRefusal]:
         """Lines about one component that hold together and leave no release of it; the last stays for the rest."""
@@ -463,7 +466,7 @@ class _Environment:
             if any((ask.component, ask.selector) in asks for ask in part.asks)
         )
         grounds = tuple(line.ground for line in core.lines if line.ground is not None)
-        if core.soft or not involved or not grounds or self.is_unsound(involved, grounds):
+        if core.soft or not involved or not grounds or self.soundness.is_unsound(involved, grounds):
             return None, ()
         manifests = [
             ground.subject
@@ -534,62 +537,6 @@ class _Environment:
             "environment": self.name,
             "where": parts[0].item.where,
         }
-
-    def is_unsound(
-        self, parts: Sequence[RequestedPart], grounds: Sequence[Incompatibility]
-    ) -> bool:
-        """True if a refusal rests on what the matrix leaves out, or on what a file need not keep to."""
-        bare = {part.component for part in parts if part.item.bare}
-        overridden = {part.component for part in parts if part.item.overrides}
-        # What a wheel requires its package of conda need not: that is made by a recipe of its own.
-        conda = {part.component for part in parts if part.item.kind == CONDA}
-        # What something computes on is no more than asked after, unless a toolkit says it.
-        tools = any(part.component in (*reading.TOOLKIT, *RUNTIME) for part in parts)
-        for ground in grounds:
-            about = {ground.subject, ground.component}
-            # A release that the matrix does not know may go with what the known ones do not.
-            if about & self.unread:
-                return True
-            # A file may bring a Python in more ways than facts know, and a package by other ways than a wheel of the
-            # index.
-            if about & {"interpreter", "from"} or ("accelerator" in about and not tools):
-                return True
-            # That builds of two packages match is read off their lines, and nothing enforces it.
-            of = self.components[ground.component]["variant_of"]
-            builds_of = self.components[ground.subject]["variant_of"]
-            # What has no source distribution comes as one of the wheels that are listed.
-            is_listed = of == ground.subject and of in called.wheels_alone()
-            if of and not is_listed and (ground.evidence == _DERIVED or builds_of not in ("", of)):
-                return True
-            if (self.components[ground.subject]["variant_of"] or ground.subject) in conda:
-                return True
-            # Whatever others require of it, an override says what is taken.
-            if ground.component in overridden:
-                return True
-            # Requirements that are ignored by the installation do not count.
-            if ground.subject in bare and ground.component not in ("python", "glibc", "machine"):
-                return True
-        # A machine that the file does not name is no reason.
-        alone = (
-            len(parts) == 1
-            and not self.machine
-            and any(ground.component == "machine" for ground in grounds)
-        )
-        return alone or any(self.may_be_older(part, grounds) for part in parts if part.older)
-
-    def may_be_older(self, part: RequestedPart, grounds: Sequence[Incompatibility]) -> bool:
-        """True where a release before those that are known may do for all that is required of a part."""
-        selectors = [
-            claim.selector
-            for ground in grounds
-            if ground.component == part.component and ground.kind == "requires"
-            for claim in map(self.index.find, ground.facts)
-            if isinstance(claim, ClaimRecord)
-        ]
-        own = part.asks[0].selector
-        return not selectors or any(
-            older(self.index, part.component, own, selector) for selector in selectors
-        )
 
     def about_wheels(self, subject: str, kind: str, component: str) -> bool:
         """True if a ground is about which wheels exist, and not about what a package requires."""

@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterator, Mapping
 
 from toolmatrix.errors import ManifestError, Position
-from toolmatrix.manifests import installers
+from toolmatrix.manifests import installers, names
 from toolmatrix.manifests.files import Files
 from toolmatrix.manifests.installers import Word
+from toolmatrix.manifests.managed import SystemPip
 from toolmatrix.manifests.model import (
     IMAGE,
     PLATFORM,
+    SYSTEM,
     FileText,
     Item,
     ManifestEnvironment,
@@ -137,6 +139,7 @@ class _Stage:
         self.environment: dict[str, Word] = dict(before.environment) if before else {}
         self.arguments: dict[str, Word] = {}
         self.items = items
+        self.system_pip: SystemPip = SystemPip(free=before is not None and before.system_pip.free)
 
     @property
     def variables(self) -> dict[str, Word]:
@@ -203,6 +206,10 @@ class _Reader:
                 self.run(instruction, stage)
             elif instruction.word == "COPY":
                 self.copy(instruction, stage)
+            if instruction.word in ("COPY", "ADD"):
+                stage.system_pip.copy(instruction.rest.text)
+            elif instruction.word == "SHELL":
+                stage.system_pip.read_words(instruction.rest.text.split())
 
     def argument(
         self, instruction: Instruction, variables: dict[str, Word], outer: dict[str, Word]
@@ -234,6 +241,7 @@ class _Reader:
             name: installers.expand(_unquoted(value), stage.variables) for name, value in pairs
         }
         stage.environment |= values
+        stage.system_pip.set_variables(values)
         for name, value in values.items():
             stage.items += installers.variable(name, value, self.unread)
 
@@ -273,21 +281,19 @@ class _Reader:
         # A list of words is run without a shell, so that no variable is put in.
         words = _list_words(rest)
         if words is not None:
-            stage.items += installers.installed(
-                [installers.ShellCommand(words=tuple(words), variables={})],
-                self.files,
-                self.unread,
-                self.copied,
-                stage.variables,
-            )
-            return
-        if instruction.documents and rest.text.lstrip().startswith("<<"):
+            commands = [installers.ShellCommand(words=tuple(words), variables={})]
+        elif instruction.documents and rest.text.lstrip().startswith("<<"):
             script = instruction.documents[0]
-        commands = list(installers.commands(script, stage.variables))
-        stage.environment |= installers.configured(commands)
+        if words is None:
+            commands = list(installers.commands(script, stage.variables))
+            stage.environment |= installers.configured(commands)
         stage.items += installers.installed(
             commands, self.files, self.unread, self.copied, stage.variables
         )
+        stopped = [*stage.system_pip.stopped(commands, stage.variables, script)]
+        # Only what brings the pip of the distribution tells which one it is.
+        if any(item.kind == SYSTEM and names.brings_pip(item.name) for item in stage.items):
+            stage.items += stopped
 
     def copy(self, instruction: Instruction, stage: _Stage) -> None:
         words = [word for word in instruction.rest.text.split() if not word.startswith("--")]

@@ -378,9 +378,11 @@ _CONDA_VALUED = frozenset(
         "--repodata-fn",
     ]
 )
-_SYSTEM = frozenset(("apt-get", "apt", "dnf", "yum", "microdnf"))
+SYSTEM_INSTALLERS = frozenset(("apt-get", "apt", "dnf", "yum", "microdnf"))
+"""The programs that install packages of a distribution."""
 _SYSTEM_VALUED = frozenset(("-o", "-t", "--option", "--target-release", "-c", "--config-file"))
-_BEFORE = frozenset(["sudo", "exec", "command", "time", "nice", "env", "eatmydata"])
+BEFORE = frozenset(["sudo", "exec", "command", "time", "nice", "env", "eatmydata"])
+"""Words before a command that run it."""
 _PIP = re.compile(r"pip(?:[23]|(\d\.\d+))?$")
 _PYTHON_OF = re.compile(r"python(\d\.\d+)$")
 
@@ -427,7 +429,7 @@ class _Session:
     def items(self, command: ShellCommand) -> Iterator[Item]:
         for name, value in command.variables.items():
             yield from variable(name, value, self.unread)
-        words = list(dropwhile(lambda word: word.plain in _BEFORE, command.words))
+        words = list(dropwhile(lambda word: word.plain in BEFORE, command.words))
         items = self.installed(words, command) if words else ()
         if command.unsure:
             # One line for each thing that it would install.
@@ -440,14 +442,14 @@ class _Session:
         program = posixpath.basename(words[0].plain)
         variables = {**self.variables, **command.variables}
         plain = [word.plain for word in words]
-        if program in _SYSTEM and "install" in plain:
+        if program in SYSTEM_INSTALLERS and "install" in plain:
             yield from self.system(words[plain.index("install") + 1 :])
         elif program in _CONDAS:
             yield from self.conda(words[1:], variables)
         elif program == "uv":
             yield from self.uv(words[1:], variables)
         else:
-            python, rest = _pip(program, words)
+            python, rest = pip_words(program, words)
             if rest and rest[0].plain == "install":
                 yield from self.pip(rest[1:], python, variables)
             elif rest and rest[0].plain == "uninstall":
@@ -551,7 +553,7 @@ class _Session:
         if plain[:1] == ["run"]:
             named = {"pip", "pip3", "python", "python3"} & set(plain)
             inner = min((plain.index(name) for name in named), default=None)
-            python, rest = _pip(plain[inner], words[inner:]) if inner is not None else ("", ())
+            python, rest = pip_words(plain[inner], words[inner:]) if inner is not None else ("", ())
             if rest and rest[0].plain == "install":
                 yield from self.pip(rest[1:], python, variables)
             return
@@ -603,7 +605,7 @@ def _unknown_value(word: Word) -> NotRead:
     return NotRead(text=word.text, why=f"{word.unread} is unknown")
 
 
-def _pip(program: str, words: Sequence[Word]) -> tuple[str, Sequence[Word]]:
+def pip_words(program: str, words: Sequence[Word]) -> tuple[str, Sequence[Word]]:
     """The series of Python that pip is called for, if its name says so, and the words behind `pip`."""
     if match := _PIP.match(program):
         return match[1] or "", words[1:]
@@ -651,8 +653,8 @@ def configured(commands: Iterable[ShellCommand]) -> dict[str, Word]:
     """What commands write into the settings of pip (`pip config set`), as the variables that say the same."""
     variables: dict[str, Word] = {}
     for command in commands:
-        words = list(dropwhile(lambda word: word.plain in _BEFORE, command.words))
-        _, rest = _pip(posixpath.basename(words[0].plain), words) if words else ("", ())
+        words = list(dropwhile(lambda word: word.plain in BEFORE, command.words))
+        _, rest = pip_words(posixpath.basename(words[0].plain), words) if words else ("", ())
         rest = [word for word in rest if not word.plain.startswith("-")]
         if [word.plain for word in rest[:2]] == ["config", "set"] and len(rest) == 4:
             key = rest[2].plain.rpartition(".")[2]

@@ -170,13 +170,13 @@ def joined(parts: Sequence[Traced], source: FileText) -> Traced:
     )
 
 
-IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM, MACHINE, REMOVED, CHANNEL = (
+IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM, MACHINE, REMOVED, CHANNEL, SYSTEM_PIP = (
     *("image", "pip", "conda", "system", "variable", "python"),
-    *("platform", "machine", "removed", "channel"),
+    *("platform", "machine", "removed", "channel", "system pip"),
 )
 """How an item is asked for: as a base image, by an installer, by a variable, as an interpreter, as a platform, or as
 what the machine has: a component of the matrix by its name there. What is removed was there until then. A channel is
-one of conda, from which its packages come."""
+one of conda, from which its packages come. A system pip is a command that an externally managed Python stops."""
 PASTE, INVENTORY = "paste", "inventory"
 INSTALLED = (PASTE, INVENTORY)
 """The kinds of what is installed, which commands change and no edit."""

@@ -39,6 +39,14 @@ def packages_in(reference: str) -> Sequence[str] | None:
     return None
 
 
+def is_bare(reference: str) -> bool:
+    """True for an image with nothing of Python but what its distribution installs."""
+    entries = zip(_patterns()["images"], _read()["images"], strict=True)
+    return any(
+        entry.get("bare", False) for pattern, entry in entries if pattern.fullmatch(reference)
+    )
+
+
 def alike(reference: str) -> str:
     """The name of an image with the same toolkit and libraries; that of the image itself where none is known."""
     for pattern, entry in zip(_patterns()["images"], _read()["images"], strict=True):
@@ -62,10 +70,20 @@ def brings_python(package: str) -> bool:
     return package.partition("=")[0] in _read()["python_packages"]
 
 
+def brings_pip(package: str) -> bool:
+    """True for a package that brings the pip of its distribution."""
+    return package.partition("=")[0] in _read()["pip_packages"]
+
+
 def python_of(distro: str) -> str:
     """The series that a distribution calls python3, empty where it is unknown."""
     series = {entry["distro"]: str(entry["python"]) for entry in _read()["pythons"]}
     return series.get(distro, "")
+
+
+def is_managed(distro: str) -> bool:
+    """Whether pip installs nothing for the Python of a distribution, as that is externally managed (PEP 668)."""
+    return any(entry["distro"] == distro for entry in _read()["managed"])
 
 
 def of_conda(package: str) -> str:
