@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 WHL = "https://download.pytorch.org/whl"
 PYTHON = "FROM python:3.10"
 IMAGE = "FROM pytorch/pytorch:2.1.0-cuda12.1-cudnn8-runtime"
+FLASH = (
+    "https://github.com/Dao-AILab/flash-attention/releases/download/v2.5.6/"
+    "flash_attn-2.5.6+cu122torch2.2cxx11abiFALSE-cp310-cp310-linux_x86_64.whl"
+)
 CUDA = "FROM nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04"
 
 
@@ -252,6 +256,75 @@ def effects(index: Index, text: str, path: str = "Dockerfile") -> list[str]:
                 "warning TM112 numpy line 2 breaks jaxlib pin numpy==1.26.4",
             ],
             id="jax with the scipy and numpy of today",
+        ),
+        pytest.param(
+            dockerfile(PYTHON, "pip install pandas==2.0.3 numpy==1.26.4", "pip install -U numpy"),
+            ["error TM109 numpy line 3 over line 2 leaves pandas pin numpy==1.26.4"],
+            id="pandas was compiled for NumPy 1",
+        ),
+        pytest.param(
+            dockerfile(PYTHON, "pip install pandas==2.0.3"),
+            ["warning TM112 numpy line 2 breaks pandas pin numpy==1.26.4"],
+            id="and requires no other",
+        ),
+        pytest.param(
+            dockerfile(PYTHON, "pip install tensorflow==2.8.0 numpy==1.23.5"),
+            ["warning TM112 protobuf line 2 breaks tensorflow pin protobuf==3.20.3"],
+            id="code that an old protoc generated",
+        ),
+        pytest.param(
+            dockerfile(
+                CUDA,
+                f"pip install torch==2.1.2 --index-url {WHL}/cu121",
+                "pip install flash-attn==2.5.6 --no-build-isolation",
+                "pip install torch==2.4.0",
+            ),
+            ["error TM109 torch line 4 over line 2 leaves flash-attn take 2.4.0"],
+            id="a build for the torch that was there",
+        ),
+        *(
+            pytest.param(dockerfile(CUDA, *lines), [], id=f"a build that goes with both, {number}")
+            for number, lines in enumerate(
+                (
+                    # One of a later torch, by its address.
+                    (
+                        "pip install torch==2.1.2 numpy==1.26.4",
+                        f"pip install {FLASH}",
+                        "pip install torch==2.2.2",
+                    ),
+                    # The same series.
+                    (
+                        "pip install torch==2.1.0 numpy==1.26.4",
+                        "pip install flash-attn==2.5.6",
+                        "pip install torch==2.1.2",
+                    ),
+                    # Built again.
+                    (
+                        "pip install torch==2.1.2 numpy==1.26.4",
+                        "pip install flash-attn==2.5.6",
+                        "pip install torch==2.2.2",
+                        "pip install --force-reinstall --no-deps flash-attn==2.5.6",
+                    ),
+                )
+            )
+        ),
+        pytest.param(
+            dockerfile(
+                PYTHON,
+                "pip install torch==2.1.0 torchvision==0.16.0 numpy==1.26.4",
+                "pip uninstall -y torch && pip install torch",
+            ),
+            ["error TM109 torch line 3 over line 2 leaves torchvision pin torch==2.1.0"],
+            id="taken away and installed again",
+        ),
+        pytest.param(
+            dockerfile(
+                PYTHON,
+                "pip install torch==2.1.0 numpy==1.26.4",
+                "pip uninstall -y torch && pip install torch",
+            ),
+            [],
+            id="taken away for a newer one",
         ),
     ],
 )

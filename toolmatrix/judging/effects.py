@@ -96,7 +96,8 @@ def effects(run: Installation, refused: Collection[frozenset[str]]) -> Iterator[
     for change in run.changes:
         last = run.installed.get(change.component) == change.new
         # A later line may put it right, mean another, or take it away.
-        if not last and (run.is_pinned(change.component) or not _unwanted(run, change)):
+        unwanted = not change.removed and _unwanted(run, change)
+        if not last and (run.is_pinned(change.component) or not unwanted):
             continue
         left = [
             mismatch
@@ -106,7 +107,7 @@ def effects(run: Installation, refused: Collection[frozenset[str]]) -> Iterator[
             and run.commands.get(mismatch.subject) is not change.command
             and {mismatch.subject, change.component} not in refused
         ]
-        if left or _unwanted(run, change):
+        if left or unwanted:
             yield _replaced(run, change, left)
             mismatches = [mismatch for mismatch in mismatches if mismatch not in left]
     unknown = [
@@ -160,8 +161,7 @@ def _replaced(run: Installation, change: Change, left: Sequence[Mismatch]) -> In
     grounds = _distinct([*([cause] if cause else []), *(mismatch.ground for mismatch in left)])
     # A library that was compiled for the old one does not load; what is in an image may not be used.
     bound = any(
-        component in run.heads[mismatch.subject]["against"]
-        and run.installed[mismatch.subject].part.item.kind != IMAGE
+        _is_compiled(run, mismatch) and run.installed[mismatch.subject].part.item.kind != IMAGE
         for mismatch in left
     )
     newest = cause and not run.is_pinned(cause.subject)
@@ -194,6 +194,13 @@ def _replaced(run: Installation, change: Change, left: Sequence[Mismatch]) -> In
     )
     subject = cause.subject if cause else component
     return InstallEffect(finding, parts, frozenset((subject, component)))
+
+
+def _is_compiled(run: Installation, mismatch: Mismatch) -> bool:
+    """True for a fact about compiled code: of two packages that share it, or of what a wheel has in it."""
+    binding = mismatch.binding
+    in_wheel = binding.kind == "limits" and "from" in dict(binding.conditions)
+    return in_wheel or binding.component in run.heads[mismatch.subject]["against"]
 
 
 def _distinct(grounds: Iterable[Incompatibility]) -> tuple[Incompatibility, ...]:

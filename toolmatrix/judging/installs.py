@@ -50,7 +50,8 @@ FOLLOWED = frozenset(
 # So many commands of an environment are followed.
 _MOST = 40
 _REQUIRED = ("requires", "needs")
-_WEAK = frozenset((words.UNKNOWN, "reported"))
+# A recipe may state less than what works.
+_CAUTIOUS = frozenset(("tested", "stated"))
 # What is built by conda or a distribution keeps to other requirements than a wheel.
 _WHEELS = (PIP, IMAGE)
 
@@ -82,13 +83,17 @@ class PipCommand(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A package that a command replaces, what requires that, and by which fact; nothing where a line asks for it."""
+    """A package that a command replaces, what requires that, and by which fact; nothing where a line asks for it.
+
+    `removed`: another command has taken the old one away before.
+    """
 
     component: str
     old: Installed
     new: Installed
     command: PipCommand
     cause: Incompatibility | None
+    removed: bool
 
 
 class Mismatch(NamedTuple):
@@ -109,6 +114,9 @@ class Installation:
         self.machine = index.header["targets"][target]["context"]["machine"]
         self.installed: dict[str, Installed] = {}
         self.commands: dict[str, PipCommand] = {}
+        # What commands have taken away, and what was there when each package was installed.
+        self.removed: dict[str, Installed] = {}
+        self.beside: dict[str, Mapping[str, Installed]] = {}
         self.changes: list[Change] = []
         self.unknown: list[Item] = []
         self.followed = 0
@@ -211,8 +219,9 @@ class Installation:
                     self.single(part), part, named=True, builds=0
                 )
         elif kind == REMOVED:
-            for item in items:
-                self.installed.pop(self.component(item), None)
+            for component in map(self.component, items):
+                if component in self.installed:
+                    self.removed[component] = self.installed.pop(component)
         elif kind == PIP:
             for item in items:
                 if id(item) not in self.by_item:
@@ -281,16 +290,22 @@ class Installation:
             for component in solved.reachable:
                 self.installed[component] = _unknown(component, command.item)
             return
+        there = {**self.installed, **chosen}
         for component, new in chosen.items():
-            old = self.installed.get(component)
+            removed = self.removed.pop(component, None)
+            old = self.installed.get(component) or removed
             same = old and old.release == new.release and not self.rebuilt(old, new, command)
-            if old and same:
+            if old and same and not removed:
+                if command.item.upgrade == ALL:
+                    self.beside[component] = there
                 continue
             self.installed[component] = new
             self.commands[component] = command
-            if old and old.release and new.release:
+            self.beside[component] = there
+            if old and old.release and new.release and not same:
                 cause = solved.cause(component, old.release, chosen)
-                self.changes.append(Change(component, old, new, command, cause))
+                was_removed = removed is not None
+                self.changes.append(Change(component, old, new, command, cause, was_removed))
 
     def rebuilt(self, old: Installed, new: Installed, command: PipCommand) -> bool:
         """True if the same release is installed again, from a build that the old one is not."""
@@ -327,13 +342,36 @@ class Installation:
                     if binding.allowed & ~1 and not binding.allowed & other.release:
                         ground = self.ground(subject, binding, own.release, other.release)
                         yield Mismatch(subject, binding, ground)
+            yield from self.stale(subject, own)
+
+    def stale(self, subject: str, own: Installed) -> Iterator[Mismatch]:
+        """What the build of a package went with as it was installed, and does not go with any more."""
+        variants = self.index.builds_of(subject)
+        beside = self.beside.get(subject, {})
+        # An index that was not read may have been for what comes later.
+        for component in self.heads[subject]["against"] if variants and not own.part.open else ():
+            other, first = self.installed.get(component), beside.get(component)
+            if not other or not first or not first.release or not other.release:
+                continue
+            facts = self.index.component(variants)
+            of_release = own.builds or union(
+                binding.mask
+                for binding in facts.about(subject, -1)
+                if binding.allowed == own.release
+            )
+            about = [*facts.about(component, of_release)]
+            built = [binding for binding in about if binding.allowed & first.release]
+            builds = union(binding.mask for binding in built) & of_release
+            goes = union(binding.mask for binding in about if binding.allowed & other.release)
+            if builds and not builds & goes:
+                ground = self.ground(subject, built[0], own.release, other.release, builds)
+                yield Mismatch(subject, built[0], ground)
 
     def counts(self, subject: str, group: BindingGroup) -> bool:
         """True for a fact by which two packages fail together: a file declares it, it was seen, or code is bound."""
-        if group.kind == "limits" and group.evidence not in ("ran", "artifact"):
-            bound = group.component in self.heads[subject]["against"]
-            return bound and group.evidence not in _WEAK
-        return group.kind in REFUSE and group.evidence not in _WEAK
+        if group.kind == "limits" and group.evidence in _CAUTIOUS:
+            return group.component in self.heads[subject]["against"]
+        return group.kind in REFUSE and group.evidence != words.UNKNOWN
 
     def resolves(self, parts: Sequence[RequestedPart]) -> bool:
         """True if of some packages that do not go together a later command replaces one, and the rest fits."""
@@ -376,13 +414,14 @@ class Installation:
             return None
         return _part(component, item, asks)
 
-    def ground(self, subject: str, binding: Binding, own: int, other: int) -> Incompatibility:
-        """A fact that two releases do not go by."""
-        candidate = own.bit_length() - 1
+    def ground(
+        self, subject: str, binding: Binding, own: int, other: int, builds: int = 0
+    ) -> Incompatibility:
+        """A fact that two releases do not go by; that is about some builds where they are given."""
         claims = [
             self.index.claim(cite.record)
             for cite in self.index.cites(binding.cites)
-            if cite.covers(candidate)
+            if cite.touches(builds or own)
         ]
         scale = self.index.scale(binding.component)
         return Incompatibility(
