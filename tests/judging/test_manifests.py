@@ -153,7 +153,17 @@ def container(*lines: str) -> str:
             container("FROM alpine:3.19.1", "RUN apk add py3-pip && pip install jaxlib==0.4.30"),
             ["TM106 + distro alpine + jaxlib==0.4.30"],
         ),
+        (
+            container("FROM python:3.11-alpine", "RUN pip install torch"),
+            ["TM106 + distro alpine + torch"],
+        ),
+        (
+            container("FROM python:3.10-alpine", "RUN pip install 'tensorflow<3' requests"),
+            ["TM106 + distro alpine + tensorflow<3"],
+        ),
+        (container("FROM python:3.11-alpine", "RUN pip install mxnet"), []),
         (container("FROM python:3.12-alpine3.20", "RUN pip install numpy==1.26.4"), []),
+        (container("FROM python:3.12-alpine", "RUN pip install numpy scipy pandas"), []),
         (
             container("FROM amazonlinux:2", "RUN pip3 install torch==2.8.0"),
             ["TM106 + distro amazonlinux2 + torch==2.8.0"],

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import ClaimRecord
+from toolmatrix.factbase.versions import ABSENT
 from toolmatrix.finding import Incompatibility
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import CONDA
@@ -68,6 +69,14 @@ class Soundness:
 
     def may_be_older(self, part: RequestedPart, grounds: Sequence[Incompatibility]) -> bool:
         """True where a release before those that are known may do for all that is required of a part."""
+        # That a distribution has no wheel at all is known of all files, and not of some releases.
+        if any(
+            ground.subject == "distro"
+            and ground.component == part.component
+            and ground.values == (ABSENT,)
+            for ground in grounds
+        ):
+            return False
         selectors = [
             claim.selector
             for ground in grounds
