@@ -653,8 +653,8 @@ def test_a_file_on_a_machine(
 
 
 FROM_CHANNELS = {
-    "environment.yml": "channels: [pytorch, {}]\ndependencies: [python=3.10, pytorch=2.1]\n",
-    "Dockerfile": "FROM python:3.10\nRUN conda install -c {} python=3.10 pytorch=2.1\n",
+    "environment.yml": "channels: [pytorch, {}]\ndependencies: [pytorch=2.1, torchvision=0.16]\n",
+    "Dockerfile": "FROM python:3.10\nRUN conda install -c {} pytorch=2.1 torchvision=0.16\n",
 }
 
 
@@ -694,6 +694,39 @@ def test_bound_packages_that_no_fact_joins_are_no_yes(
 ) -> None:
     judgement = judged(index, "requirements.txt", text)
     assert JudgedFile(path="requirements.txt", judged=judgement).outcome == outcome
+
+
+OF_CONDA = "channels: [pytorch, nvidia]\ndependencies: [python=3.10, {}]\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "outcome"),
+    [
+        # Of a tag that nobody lists its own words are no fact.
+        ("Dockerfile", "FROM pytorch/pytorch:2.5.1-cuda12.1-cudnn8-runtime\n", "unknown"),
+        ("Dockerfile", "FROM nvidia/cuda:12.4.1-cudnn-devel-ubuntu22.04\nRUN make\n", "yes"),
+        # The Python of a wheel is none of a package of conda.
+        ("environment.yml", OF_CONDA.format("pytorch=1.12.1, mkl=2024.1"), "unknown"),
+        ("requirements.txt", "torch==2.5.1\nnumpy==1.26.4\n", "yes"),
+        # Builds of conda by their toolkit.
+        *(
+            (
+                "environment.yml",
+                OF_CONDA.format(f"pytorch={torch}, torchaudio={torch}, pytorch-cuda={cuda}"),
+                outcome,
+            )
+            for torch, cuda, outcome in (
+                ("2.0.1", "12.1", "unknown"),
+                ("2.4", "12.1", "yes"),
+                ("2.7", "12.6", "unknown"),
+            )
+        ),
+    ],
+)
+def test_what_says_nothing_of_a_file_is_no_yes(
+    index: Index, path: str, text: str, outcome: str
+) -> None:
+    assert JudgedFile(path=path, judged=judged(index, path, text)).outcome == outcome
 
 
 IMAGE = "FROM nvidia/cuda:{}-runtime-ubuntu22.04\nRUN pip install ctranslate2=={}\n"

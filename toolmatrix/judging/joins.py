@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolmatrix.factbase import evidence as words
 from toolmatrix.judging.toolkits import LOADABLE, loads_toolkit, without_loaded_toolkit
+from toolmatrix.manifests import names as called
 from toolmatrix.request.judgement import FINE, REFUSED, UNKNOWN, JudgedPair, builds
 from toolmatrix.solve.resolve import Resolution, attempt
 
@@ -62,6 +63,23 @@ def beside_toolkit(
         return None
     proof = without_loaded_toolkit(index, package)
     return JudgedPair(part, other, FINE if proof else UNKNOWN, *(proof or ("", ())), bound=False)
+
+
+def unlisted_of_conda(index: Index, part: RequestedPart, other: RequestedPart) -> bool:
+    """True for a package and a toolkit of conda that its makers list no build for: nothing works without one."""
+    for package, toolkit in ((part, other), (other, part)):
+        known = called.builds_of_conda(package.item.name, toolkit.item.name)
+        masks = [
+            index.scale(each.component).select(each.asks[0].selector) for each in (package, toolkit)
+        ]
+        has_build = any(
+            index.scale(package.component).select(releases) & masks[0]
+            and index.scale(toolkit.component).select(versions) & masks[1]
+            for releases, versions in known.items()
+        )
+        if known and not has_build:
+            return True
+    return False
 
 
 def support(

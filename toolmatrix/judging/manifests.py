@@ -20,6 +20,7 @@ from toolmatrix.codes.manifests import (
     RefusedTogether,
 )
 from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.pulling import BASE
 from toolmatrix.finding import Incompatibility
 from toolmatrix.judging import managed, missing
 from toolmatrix.judging.effects import after_installs
@@ -29,6 +30,7 @@ from toolmatrix.judging.joins import (
     joined_by_builds,
     joined_by_releases,
     support,
+    unlisted_of_conda,
 )
 from toolmatrix.judging.soundness import Soundness
 from toolmatrix.judging.toolkits import LOADABLE, loads_toolkit, needs_toolkit
@@ -574,7 +576,9 @@ class _Environment:
                     yield JudgedPair(part, other, REFUSED, "", facts, bound=False)
                     continue
                 packages = [package for package in (part, other) if self.is_package(package)]
-                apart = len(packages) == 1 and beside_toolkit(self.index, packages[0], part, other)
+                apart = self.without_facts(part, other) or (
+                    len(packages) == 1 and beside_toolkit(self.index, packages[0], part, other)
+                )
                 if apart:
                     yield apart
                     continue
@@ -593,6 +597,24 @@ class _Environment:
                     facts = clashes.get((_key(part), _key(other)))
                     verdict = proof if facts is None else (REFUSED, "", facts)
                     yield JudgedPair(part, other, *verdict, bound=False)
+
+    def without_facts(self, part: RequestedPart, other: RequestedPart) -> JudgedPair | None:
+        """Two parts that facts about releases join, and that may not be there as such; None for any others.
+
+        A tag that no list has may join any two, and a package of conda has another Python and toolkit than a wheel.
+        """
+        pair = (part, other)
+        if part.carried and other.carried and part.item is other.item:
+            name = reading.plain(part.item.name)
+            known = self.index.scale(BASE).versions if BASE in self.components else ()
+            if name in known or any(name == image.name for image in self.images):
+                return None
+        elif not any(each.item.kind == CONDA and self.is_package(each) for each in pair) or not any(
+            each.component in ("python", "cuda") for each in pair
+        ):
+            return None
+        bound = unlisted_of_conda(self.index, part, other)
+        return JudgedPair(part, other, UNKNOWN, "", (), bound=bound)
 
     def runs(self, part: RequestedPart) -> tuple[str, str, tuple[str, ...]]:
         """What facts say of a package on the devices and beside the driver, with their evidence and the facts."""

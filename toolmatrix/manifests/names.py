@@ -92,6 +92,15 @@ def of_conda(package: str) -> str:
     return components.get(package, "")
 
 
+def builds_of_conda(package: str, toolkit: str) -> Mapping[str, str]:
+    """Versions of the toolkit that releases of a package of conda were built for; empty where that was not read."""
+    return {
+        entry["releases"]: entry["versions"]
+        for entry in _read()["conda_builds"]["builds"]
+        if (entry["package"], entry["toolkit"]) == (package, toolkit)
+    }
+
+
 def is_known_channel(name: str) -> bool:
     """Whether the packages of a channel of conda are those of the index under the same versions."""
     plain = re.sub(r"^[a-z]+://[^/]+/", "", name.strip()).partition("/")[0]
