@@ -399,7 +399,10 @@ def test_an_edit_pins_what_replaces(index: Index) -> None:
         # The index of the release has no such line: the default one has the release.
         (f"pip install torch==2.9.0 --extra-index-url {WHL}/cu118", "cu128"),
         (f"pip install torch==2.1.0 --index-url {WHL}/$UNKNOWN", ""),
-        ("uv pip install torch==2.1.0 --torch-backend=cu118", ""),
+        ("uv pip install torch==2.1.0 --torch-backend=cu118", "cu118"),
+        ("UV_TORCH_BACKEND=cu118 uv pip install torch==2.1.0", "cu118"),
+        ("UV_TORCH_BACKEND=cu118 pip install torch==2.1.0", "cu121"),
+        ("uv pip install torch==2.1.0 --torch-backend=auto", ""),
     ],
 )
 def test_a_line_chooses_the_build(index: Index, command: str, line: str) -> None:

@@ -406,6 +406,23 @@ def test_the_smallest_edit_is_applied_and_judged_again(
     assert edited(index, path, text) == told
 
 
+@pytest.mark.parametrize(
+    ("variable", "installer", "told"),
+    [
+        ("PIP_CONSTRAINT", "pip", ["TM106 + torch==2.3.0 + torch==2.4.0"]),
+        ("UV_CONSTRAINT", "uv pip", ["TM106 + torch==2.3.0 + torch==2.4.0"]),
+        ("UV_CONSTRAINT", "pip", []),
+        ("OTHER", "pip", []),
+    ],
+)
+def test_variables_name_constraints(
+    index: Index, variable: str, installer: str, told: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "c.txt").write_text("torch==2.3.0\n")
+    text = f"FROM python:3.10\nENV {variable}=/c.txt\nCOPY c.txt /c.txt\nRUN {installer} install torch==2.4.0\n"
+    assert refused(judged(index, str(tmp_path / "Dockerfile"), text)) == told
+
+
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["thread"]) for case in THREADS])
 def test_files_of_threads_are_refused_what_their_readers_met(
     index: Index, case: dict[str, Any], tmp_path: Path
@@ -705,6 +722,25 @@ OF_CONDA = "channels: [pytorch, nvidia]\ndependencies: [python=3.10, {}]\n"
         # Of a tag that nobody lists its own words are no fact.
         ("Dockerfile", "FROM pytorch/pytorch:2.5.1-cuda12.1-cudnn8-runtime\n", "unknown"),
         ("Dockerfile", "FROM nvidia/cuda:12.4.1-cudnn-devel-ubuntu22.04\nRUN make\n", "yes"),
+        # PyTorch's index is no mirror of the package index.
+        ("requirements.txt", f"-i {WHL}/cu121\ntorch==2.1.0\ntransformers==4.36.0\n", "unknown"),
+        ("requirements.txt", f"-i {WHL}/cu121\ntorch==2.1.0\nnumpy==1.26.4\n", "yes"),
+        (
+            "requirements.txt",
+            f"--extra-index-url {WHL}/cu121\ntorch==2.1.0\nscipy==1.11.4\nnumpy==1.26.4\n",
+            "yes",
+        ),
+        (
+            "requirements.txt",
+            f"-i {WHL}/cu121\n--extra-index-url https://pypi.org/simple\nscipy==1.11.4\nnumpy==1.26.4\n",
+            "yes",
+        ),
+        # A backend of uv is the only index for PyTorch.
+        (
+            "Dockerfile",
+            "FROM python:3.10\nRUN uv pip install --torch-backend=cu118 torch==2.8.0\n",
+            "no",
+        ),
         # The Python of a wheel is none of a package of conda.
         ("environment.yml", OF_CONDA.format("pytorch=1.12.1, mkl=2024.1"), "unknown"),
         ("requirements.txt", "torch==2.5.1\nnumpy==1.26.4\n", "yes"),

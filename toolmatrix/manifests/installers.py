@@ -360,6 +360,10 @@ _INDEXES = (
     # Settings in a file, which is not read.
     ("PIP_CONFIG_FILE", "--extra-index-url"),
 )
+_CONSTRAINTS = {
+    "pip": {"PIP_CONSTRAINT": "-c"},
+    "uv": {"UV_CONSTRAINT": "-c", "UV_OVERRIDE": "--override"},
+}
 _CONDAS = frozenset(("conda", "mamba", "micromamba"))
 _CONDA_VALUED = frozenset(
     [
@@ -463,10 +467,16 @@ class _Session:
                 yield Item(kind=REMOVED, name=name, specifier="", text=value.text)
 
     def pip(
-        self, words: Sequence[Word], python: str, variables: Mapping[str, Word]
+        self, words: Sequence[Word], python: str, variables: Mapping[str, Word], tool: str = "pip"
     ) -> Iterator[Item]:
         """What `pip install` is asked for."""
         options = [(_SAME.get(option, option), value) for option, value in _options(words, _VALUED)]
+        # A variable may name several files.
+        options += [
+            (option, variables[name].replace(text=path))
+            for name, option in _CONSTRAINTS[tool].items()
+            for path in (variables[name].text.words() if name in variables else ())
+        ]
         indexes, built = PackageIndexes(), set[str]()
         for name, option in _INDEXES:
             for address in variables[name].plain.split() if name in variables else ():
@@ -521,7 +531,13 @@ class _Session:
         if plain == ["pip", "uninstall"]:
             yield from self.remove(words[2:])
         elif plain == ["pip", "install"]:
-            for item in self.pip(words[2:], "", variables):
+            backends = [v for option, v in _options(words, _VALUED) if option == "--torch-backend"]
+            backend = (backends or [variables.get("UV_TORCH_BACKEND")])[-1]
+            for item in self.pip(words[2:], "", variables, "uv"):
+                package = requirements.plain(item.name)
+                address = names.backend_index(backend.plain, package) if backend else ""
+                if address:
+                    item = item.replace(indexes=(address,), alone=True)
                 # uv upgrades whatever it resolves.
                 yield item.replace(upgrade=ALL) if item.upgrade else item
         elif plain[:1] == ["venv"]:

@@ -142,6 +142,22 @@ def wheels_alone() -> frozenset[str]:
     return frozenset(_read()["wheels_alone"]["packages"])
 
 
+def may_be_at(package: str, address: str) -> bool:
+    """False for a package that an index is not known to have, which is for some packages alone."""
+    entry = _read()["index_packages"]
+    if not re.fullmatch(entry["address"], address):
+        return True
+    return package in entry["packages"] or package.startswith(tuple(entry["families"]))
+
+
+def backend_index(backend: str, package: str) -> str:
+    """The only index from which uv takes a package with a backend for PyTorch; empty where it takes any."""
+    entry = _read()["torch_backend"]
+    address: str = entry["address"].format(backend=backend)
+    named = package in entry["packages"] and re.fullmatch(entry["backend"], backend)
+    return address if named else ""
+
+
 def packages() -> Mapping[str, str]:
     """The component of each package of the index that the matrix reads there."""
     return _packages(families_path())

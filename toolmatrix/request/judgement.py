@@ -168,6 +168,16 @@ def missing(index: Index, part: RequestedPart, package: str) -> MissingRelease |
     return None
 
 
+def not_at_indexes(items: Iterable[Item]) -> Iterator[NotRead]:
+    """Packages that the only indexes that are asked for them are not known to have."""
+    for item in items:
+        name = re.sub(r"[-_.]+", "-", item.name).lower()
+        addresses = item.indexes if item.kind == PIP and item.alone and not item.bounds else ()
+        if addresses and not any(called.may_be_at(name, address) for address in addresses):
+            why = "the only index that is named is not known to have this package"
+            yield NotRead(text=item.text, why=why, decides=True)
+
+
 def missing_of_conda(part: RequestedPart) -> MissingRelease | None:
     """The release that a part pins, if it is before the first of its package of conda."""
     name = part.item.name

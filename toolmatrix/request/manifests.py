@@ -46,6 +46,7 @@ from toolmatrix.request.judgement import (
     local_version,
     missing,
     missing_of_conda,
+    not_at_indexes,
     older,
     requirements_of,
 )
@@ -81,7 +82,7 @@ def requested_parts(
         name=environment.name,
         parts=tuple(reader.effective()),
         machine=reader.machine,
-        unknown=tuple(reader.unknown),
+        unknown=(*reader.unknown, *not_at_indexes(environment.items)),
         missing=tuple(reader.missing),
         images=tuple(reader.images),
         unread=tuple(reader.unread),
