@@ -407,6 +407,29 @@ def test_the_smallest_edit_is_applied_and_judged_again(
 
 
 @pytest.mark.parametrize(
+    ("text", "told", "edit"),
+    [
+        ("numpy\nsklearn\n", ["TM123 + sklearn"], "scikit-learn"),
+        ("sklearn==0.0.post1\n", ["TM123 + sklearn==0.0.post1"], "scikit-learn"),
+        ("keras\ntensorflow-gpu>=2.4\n", ["TM123 + tensorflow-gpu>=2.4"], "tensorflow"),
+        # The first release installs, and so do earlier ones.
+        ("sklearn==0.0\n", [], ""),
+        ("tensorflow-gpu==2.8.0\nnumpy==1.22.4\nprotobuf==3.19.6\n", [], ""),
+        ("scikit-learn\n", [], ""),
+        # An index of one's own may have any package.
+        ("-i https://example.org/simple\nsklearn\n", [], ""),
+        ("# SKLEARN_ALLOW_DEPRECATED_SKLEARN_PACKAGE_INSTALL=True pip install\nsklearn\n", [], ""),
+    ],
+)
+def test_a_name_of_the_past_stops_the_installer(
+    index: Index, text: str, told: list[str], edit: str
+) -> None:
+    assert refused(judged(index, "requirements.txt", text)) == told
+    if edit:
+        assert edited(index, "requirements.txt", text) == edit
+
+
+@pytest.mark.parametrize(
     ("variable", "installer", "told"),
     [
         ("PIP_CONSTRAINT", "pip", ["TM106 + torch==2.3.0 + torch==2.4.0"]),

@@ -176,6 +176,25 @@ class ExternallyManaged(ManifestFinding):
         return "it is externally managed (PEP 668)"
 
 
+class StubPackage(ManifestFinding):
+    """A package whose release stops the installer, and names the one to ask for `instead`."""
+
+    code: str = "TM123"
+    instead: str
+
+    def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
+        return f"{self.named} cannot be installed"
+
+    @property
+    def reason(self) -> str:
+        """What its release does."""
+        return f"its newest release only stops, and names {self.instead}"
+
+    def help(self) -> str:
+        """The name to use."""
+        return f"ask for {self.instead}"
+
+
 class Replaced(ManifestFinding):
     """A package that a later command replaces, and what it leaves behind; `pins` prevent it, `kept` is the old one.
 

@@ -20,6 +20,7 @@ from toolmatrix.codes.manifests import (
     NoSuchRelease,
     NotOnIndex,
     Replaced,
+    StubPackage,
 )
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.pulling import BASE
@@ -273,10 +274,13 @@ def candidates(
         yielded.add(replacements)
         yield replacements
     if isinstance(refusal.finding, ExternallyManaged):
+        # Set in the image, it holds for all its commands, also those of stages that begin with it.
         image = refusal.parts[-1].item.text
         line = image.source.text.split("\n")[image.where[0] - 1]
         end = image.source.offset(image.where[0], len(line) + 1)
         yield (Replacement(image.source, end, end, "\nENV PIP_BREAK_SYSTEM_PACKAGES=1"),)
+    if isinstance(refusal.finding, StubPackage) and (span := refusal.parts[0].item.text.span):
+        yield (Replacement(refusal.parts[0].item.text.source, *span, refusal.finding.instead),)
     strategies = _by_pins, _by_repairs, _by_facts, _by_lines, _by_releases, _by_images
     for strategy in strategies:
         for replacements in strategy(index, refusal):

@@ -199,6 +199,7 @@ def _replaced(run: Installation, change: Change, left: Sequence[Mismatch]) -> In
 def _is_compiled(run: Installation, mismatch: Mismatch) -> bool:
     """True for a fact about compiled code: of two packages that share it, or of what a wheel has in it."""
     binding = mismatch.binding
+    # What metadata declares is no limit, and a limit of wheels alone is one of the code in them.
     in_wheel = binding.kind == "limits" and "from" in dict(binding.conditions)
     return in_wheel or binding.component in run.heads[mismatch.subject]["against"]
 

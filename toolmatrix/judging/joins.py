@@ -77,6 +77,7 @@ def unlisted_of_conda(index: Index, part: RequestedPart, other: RequestedPart) -
             and index.scale(toolkit.component).select(versions) & masks[1]
             for releases, versions in known.items()
         )
+        # Of what was not read nothing is missing.
         if known and not has_build:
             return True
     return False

@@ -30,6 +30,7 @@ def stopped(
     others = series or any(item.kind in (CONDA, PYTHON) for item in items)
     if others or not called.is_managed(distro) or not called.is_bare(plain(image.name)):
         return
+    # A command for another series, such as `python3.11 -m pip`, is one for another Python.
     own_pip = [item for item in commands if item.python in ("", own)]
     if not own_pip:
         return

@@ -33,6 +33,7 @@ from toolmatrix.judging.joins import (
     unlisted_of_conda,
 )
 from toolmatrix.judging.soundness import Soundness
+from toolmatrix.judging.stubs import stubs
 from toolmatrix.judging.toolkits import LOADABLE, loads_toolkit, needs_toolkit
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import CONDA, IMAGE, PIP, SYSTEM_PIP, ProjectManifest
@@ -95,7 +96,11 @@ def judge(
         # Many an extra of a project adds nothing that facts are about.
         lacking = (release.part for release in parts.missing)
         named = [(part.text, part.item) for part in (*parts.parts, *lacking)]
-        named += [(item.name, item) for item in parts.items if item.kind == SYSTEM_PIP]
+        named += [
+            (item.name, item)
+            for item in parts.items
+            if item.kind == SYSTEM_PIP or called.stub(item.name)
+        ]
         key = tuple(f"{text} {item.where}" for text, item in named)
         if key not in known:
             if manifest.kind not in FOLLOWED:
@@ -201,7 +206,10 @@ class _Environment:
             *missing.images(self.images, self.name),
         ):
             yield ManifestRefusal(finding=finding, parts=(part,), request=request)
-        for stop, parts in managed.stopped(self.items, self.parts, self.name):
+        for stop, parts in (
+            *managed.stopped(self.items, self.parts, self.name),
+            *stubs(self.items, self.name),
+        ):
             yield ManifestRefusal(finding=stop, parts=parts, request=request)
 
     def contradictions(self) -> Iterator[ManifestRefusal]:

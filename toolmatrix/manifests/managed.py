@@ -74,6 +74,7 @@ class SystemPip:
             self.set_variables({**variables, **command.variables})
             words = list(dropwhile(lambda word: word.plain in BEFORE, command.words))
             item = _stopped(words)
+            # What a stopped command would install is never there.
             if item:
                 stopped.append(item)
             elif words and words[0].plain not in SYSTEM_INSTALLERS:
@@ -93,6 +94,7 @@ def _stopped(words: Sequence[Word]) -> Item | None:
         "install"
     ]:
         return None
+    # Elsewhere there is no mark.
     if _ELSEWHERE.intersection(word.plain.partition("=")[0] for word in rest):
         return None
     return Item(

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from toolmatrix.resources import families_path, load_yaml, manifest_names_path
+from toolmatrix.value import NamedTuple
 
 
 @lru_cache(maxsize=1)
@@ -156,6 +157,22 @@ def backend_index(backend: str, package: str) -> str:
     address: str = entry["address"].format(backend=backend)
     named = package in entry["packages"] and re.fullmatch(entry["backend"], backend)
     return address if named else ""
+
+
+class Stub(NamedTuple):
+    """A package whose releases stop their installer, unless a variable is set; `instead` is the one that is meant."""
+
+    instead: str
+    releases: Sequence[str]
+    variable: str
+
+
+def stub(package: str) -> Stub | None:
+    """What is known of a package that stops its installer, None for any other."""
+    for entry in _read()["stubs"]:
+        if entry["package"] == package:
+            return Stub(entry["instead"], entry["releases"], entry.get("unless", ""))
+    return None
 
 
 def packages() -> Mapping[str, str]:

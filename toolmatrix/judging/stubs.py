@@ -1,0 +1,53 @@
+"""Findings about packages whose newest releases only say that the package has another name, and stop the installer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from toolmatrix.codes.manifests import StubPackage
+from toolmatrix.manifests import names as called
+from toolmatrix.manifests.model import PIP, Item
+from toolmatrix.request.judgement import RequestedPart
+from toolmatrix.solve.request import Ask
+
+
+def stubs(
+    items: Sequence[Item], environment: str
+) -> Iterator[tuple[StubPackage, tuple[RequestedPart, ...]]]:
+    """The packages of an environment that stop their installer."""
+    texts = {item.text.source.path: item.text.source.text for item in items}
+    for item in items:
+        name = re.sub(r"[-_.]+", "-", item.name).lower()
+        stub = called.stub(name)
+        # Another index may have a package of that name.
+        if stub is None or item.kind != PIP or item.bounds or item.indexes or item.installed:
+            continue
+        # pip takes the newest release that a line admits, and does not go on to another one where it stops.
+        fails = any(_admits(item.specifier, release) for release in stub.releases)
+        allowed = stub.variable and any(stub.variable in text for text in texts.values())
+        if not fails or allowed:
+            continue
+        text = item.text.text
+        ask = Ask(component=name, selector=item.specifier or "*", text=text)
+        part = RequestedPart(component=name, asks=(ask,), text=text, item=item)
+        finding = StubPackage(
+            severity="error",
+            component=name,
+            asked=(text,),
+            positions=(item.where,),
+            environment=environment,
+            where=item.where,
+            instead=stub.instead,
+        )
+        yield finding, (part,)
+
+
+def _admits(specifier: str, release: str) -> bool:
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    # Tables of projects have operators of their own.
+    try:
+        return SpecifierSet(specifier).contains(release)
+    except InvalidSpecifier:
+        return False
