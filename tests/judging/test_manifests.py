@@ -245,7 +245,9 @@ PIP = "RUN pip3 install requests"
     [
         container(UBUNTU.format(""), PIP),
         container(
-            UBUNTU.format(" git"), "COPY requirements.txt /", "RUN python3 -m pip install -U pip"
+            UBUNTU.format(" git"),
+            "COPY --chmod=644 requirements.txt /",
+            "RUN python3 -m pip install -U pip",
         ),
         container(
             UBUNTU.format(" python3.12-venv"), "RUN sudo /usr/bin/pip3.12 install --user torch"

@@ -51,7 +51,7 @@ class SystemPip:
 
     def copy(self, text: str) -> None:
         """An instruction that copies files, which may bring settings or another Python."""
-        *names, target = text.split() or [""]
+        *names, target = [word for word in text.split() if not word.startswith("--")] or [""]
         brings = target.startswith(_LOOKED_IN) and not target.startswith("/usr/src")
         # A folder may have all of these in it.
         folder = target == "/" and not all(posixpath.splitext(name)[1] for name in names)
