@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from toolmatrix.codes.manifests import StubPackage
@@ -18,7 +17,7 @@ def stubs(
     """The packages of an environment that stop their installer."""
     texts = {item.text.source.path: item.text.source.text for item in items}
     for item in items:
-        name = re.sub(r"[-_.]+", "-", item.name).lower()
+        name = called.package_name(item.name)
         stub = called.stub(name)
         # Another index may have a package of that name.
         if stub is None or item.kind != PIP or item.bounds or item.indexes or item.installed:

@@ -534,7 +534,7 @@ class _Session:
             backends = [v for option, v in _options(words, _VALUED) if option == "--torch-backend"]
             backend = (backends or [variables.get("UV_TORCH_BACKEND")])[-1]
             for item in self.pip(words[2:], "", variables, "uv"):
-                package = requirements.plain(item.name)
+                package = names.package_name(item.name)
                 address = names.backend_index(backend.plain, package) if backend else ""
                 if address:
                     item = item.replace(indexes=(address,), alone=True)
