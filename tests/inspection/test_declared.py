@@ -126,7 +126,7 @@ def ran(observer: ModuleType, seen: View) -> Record:
     """What one observer puts in."""
     record = Record(seen)
     if observer.__name__.endswith("python"):
-        observer.observe(seen, record, ["usr/lib/python3/dist-packages"])
+        observer.observe_imports(seen, record, [])
     else:
         observer.observe(seen, record)
     return record

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from typing_extensions import Self
-
 
 def _every_format() -> tuple[str, ...]:
     # Commands have options, so they are imported when their formats are asked for.
@@ -202,12 +200,6 @@ class Options:
     def __getitem__(self, name: str) -> Any:
         return self.__dict__[name]
 
-    def replace(self, **changes: Any) -> Self:
-        """A copy with some options changed."""
-        copy = type(self)({}, {})
-        copy.__dict__.update(self.__dict__ | changes)
-        return copy
-
 
 _ALL: dict[str, Option] = {
     name: value for name, value in vars(Options).items() if isinstance(value, Option)
@@ -253,7 +245,6 @@ STORE = option(
     help="Cache image readings in this folder or at this fsspec URL instead of the user's cache",
 )
 NO_STORE = option("--no-store", kind="flag", help="Read images completely, and cache nothing")
-STORES = {"store": STORE, "store_size": STORE_SIZE, "no_store": NO_STORE}
 ALL = option("--all", kind="flag", help="Show entries that are hidden by default")
 CHECK = option("--check", kind="flag", help="Verify without writing anything")
 EXIT_CODE = option("--exit-code", kind="flag", help="Exit with 1 if anything changed")

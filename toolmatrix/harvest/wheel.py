@@ -58,11 +58,6 @@ class RemoteWheel:
         self._file = RemoteFile(session, url, digest)
         self._archive: zipfile.ZipFile | None = None
 
-    @property
-    def bytes_read(self) -> int:
-        """Bytes that were read so far, including those from the cache."""
-        return self._file.count
-
     def names(self) -> list[str]:
         """The names of all members, in the order of the directory."""
         return self._opened().namelist()
@@ -119,7 +114,6 @@ class RemoteFile(io.RawIOBase):
 
     def __init__(self, session: Session, url: str, digest: str) -> None:
         super().__init__()
-        self.count = 0
         self._session = session
         self._url = url
         self._digest = digest
@@ -176,7 +170,6 @@ class RemoteFile(io.RawIOBase):
             start, data = self._session.tail(self._url, TAIL, self._digest)
             self._tail = (start, data)
             self._size = start + len(data)
-            self.count += len(data)
         return self._size
 
     def _here(self, wanted: int) -> bytes:
@@ -190,6 +183,5 @@ class RemoteFile(io.RawIOBase):
         stop = min(stop, self._tail[0])
         self._next = min(2 * self._next, LARGEST_PIECE)
         data = self._session.range(self._url, self._position, stop, self._digest)
-        self.count += len(data)
         self._piece = (self._position, data)
         return data[:wanted]

@@ -72,19 +72,11 @@ _OLDER = re.compile(
 )
 
 
-def observe(view: View, record: Record, sites: Sequence[str]) -> None:
-    """Record every package as a component, and toolkits that packages carry; `sites` in the order of imports."""
-    dists = _dists(view)
-    first: dict[str, str] = {}
-    for site in sites:
-        for dist in dists:
-            if dist.site == site:
-                first.setdefault(dist.name, dist.path)
-    _record_dists(view, record, dists, first.values())
-
-
 def observe_imports(view: View, record: Record, paths: Sequence[ImportPath]) -> None:
-    """Record every package, of which those are defaults that the first of some interpreters imports."""
+    """Record every package as a component, and toolkits that packages carry.
+
+    Those are defaults that the first of some interpreters imports.
+    """
     dists = _dists(view)
     defaults: set[str] = set()
     if paths:
