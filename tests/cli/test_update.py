@@ -206,7 +206,7 @@ def test_killed_half_way_the_old_one_answers(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    for module in ("bundle.write", "replace_file"):
+    for module in ("write_folder", "replace_file"):
         with monkeypatch.context() as patch:
             patch.setattr(f"toolmatrix.commands.update.{module}", killed)
             assert own("update", str(later)).code == 130

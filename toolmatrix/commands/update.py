@@ -19,7 +19,12 @@ from toolmatrix.documents import Annotated, Count, Flag, MatrixHead, TypedDict
 from toolmatrix.errors import MatrixError, OutputError, Position, UsageError
 from toolmatrix.factbase import bundle, installed, load
 from toolmatrix.factbase.index import Index, IndexFolder
-from toolmatrix.factbase.store import built_in_index, installed_matrix, open_index
+from toolmatrix.factbase.store import (
+    built_in_index,
+    installed_matrix,
+    open_index,
+    write_folder,
+)
 from toolmatrix.outputs import os_errors_as, replace_file
 
 TYPE_CHECKING = False
@@ -176,7 +181,8 @@ def _install(
     try:
         with os_errors_as("cannot write the matrix", beside):
             rmtree(beside, ignore_errors=True)
-            bundle.write(files, beside)
+            # Names were checked when the bundle was read.
+            write_folder(beside, files)
         for front in own["bundle"]["paths"]:
             _check_files(os.path.join(beside, front))
         with os_errors_as("cannot write the matrix", path):

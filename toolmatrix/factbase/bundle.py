@@ -177,13 +177,3 @@ def _members(packed: bytes, damaged: Callable[[str, str], MatrixError]) -> dict[
         *(EOFError, OSError, ValueError),
     ) as error:
         raise damaged("a zip archive", f"{error}"[:80]) from None
-
-
-def write(files: Mapping[str, bytes], path: str) -> None:
-    """Write the files of a bundle into a new folder. Raises OSError."""
-    for name, data in files.items():
-        # Names were checked when the bundle was read.
-        place = os.path.join(path, name)
-        os.makedirs(os.path.dirname(place), exist_ok=True)
-        with open(place, "wb") as stream:
-            stream.write(data)

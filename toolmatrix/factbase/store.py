@@ -208,10 +208,11 @@ def _find_compiled(paths: Sequence[str], cache: str, digest: str) -> Index | Non
 
 
 def write_folder(path: str, files: Mapping[str, bytes]) -> None:
-    """Write the files of an index into a new folder. Raises OSError."""
-    os.makedirs(os.path.join(path, "components"))
+    """Write the files of an index or of a bundle into a new folder. Raises OSError."""
     for name, data in files.items():
-        with open(os.path.join(path, name), "wb") as stream:
+        place = os.path.join(path, name)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(place, "wb") as stream:
             stream.write(data)
 
 
