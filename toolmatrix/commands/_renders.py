@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from toolmatrix.api import Report
 from toolmatrix.api.caller import caller
@@ -64,83 +64,6 @@ class RendersDocument(TypedDict):
     summary: RenderCounts
 
 
-class Row(Value):
-    """One question: its words, what came of it how many times, and of what was answered and then refused the reason."""
-
-    recipe: str
-    component: str
-    from_: str
-    words: tuple[str, ...]
-    counts: Mapping[str, int]
-    refused: tuple[str, ...] = ()
-
-
-class RenderTable:
-    """The questions by recipe, component and way; `outcomes` are the columns, the last one the defect."""
-
-    def __init__(self, index: Index, outcomes: Sequence[str], rows: Sequence[Row]) -> None:
-        self.index = index
-        self.outcomes = outcomes
-        self.rows = rows
-        self.counts = self._summed(rows)
-
-    def _summed(self, rows: Iterable[Row]) -> dict[str, int]:
-        totals = dict.fromkeys(self.outcomes, 0)
-        for row in rows:
-            for name, count in row.counts.items():
-                totals[name] += count
-        return totals
-
-    def _by_recipe(self) -> dict[tuple[str, str, str], list[Row]]:
-        groups: dict[tuple[str, str, str], list[Row]] = {}
-        for row in self.rows:
-            groups.setdefault((row.recipe, row.component, row.from_), []).append(row)
-        return groups
-
-    def document(self) -> RendersDocument:
-        """Everything as JSON values."""
-        return {
-            "schema": SCHEMA,
-            "matrix": answer.head(self.index),
-            "recipes": [
-                {
-                    "recipe": recipe,
-                    "component": component,
-                    "from": from_,
-                    "counts": self._summed(rows),
-                }
-                for (recipe, component, from_), rows in self._by_recipe().items()
-            ],
-            "refused": [
-                {"request": list(row.words), "reasons": list(row.refused)}
-                for row in self.rows
-                if row.refused
-            ],
-            "summary": self.counts,
-        }
-
-    def text(self, screen: Terminal) -> str:
-        """The table, what was answered and then refused, and the verdict."""
-        table = [("recipe", "of", *(name.replace("-", " ") for name in self.outcomes))]
-        for (recipe, component, from_), rows in self._by_recipe().items():
-            counts = self._summed(rows).values()
-            table.append((recipe, f"{component}, {from_}", *map(str, counts)))
-        refused = [
-            line
-            for row in self.rows
-            if row.refused
-            for line in (
-                f"toolmatrix render {' '.join(row.words)}",
-                *(f"  {reason}" for reason in row.refused),
-            )
-        ]
-        count = self.counts[self.outcomes[-1]]
-        verdict = screen.style("no", "no") if count else screen.style("yes", "yes")
-        renders = plural(sum(self.counts.values()), "render")
-        closing = f"{verdict}: of {renders} {count} were answered and then refused"
-        return blocks([list(columns(table)), refused, [closing]])
-
-
 RENDERED, NO_ANSWER, UNKNOWN, NO_RELEASE, REFUSED = OUTCOMES = (
     "rendered",
     "no-answer",
@@ -178,6 +101,73 @@ class RenderOutcome(Value):
     question: RenderQuestion
     counts: tuple[tuple[str, int], ...]
     refused: tuple[str, ...] = ()
+
+
+class RenderTable:
+    """The questions by recipe, component and way; the outcomes are the columns, the last one the defect."""
+
+    def __init__(self, index: Index, rows: Sequence[RenderOutcome]) -> None:
+        self.index = index
+        self.rows = rows
+        self.counts = self._summed(rows)
+
+    def _summed(self, rows: Iterable[RenderOutcome]) -> dict[str, int]:
+        totals = dict.fromkeys(OUTCOMES, 0)
+        for row in rows:
+            for name, count in row.counts:
+                totals[name] += count
+        return totals
+
+    def _by_recipe(self) -> dict[tuple[str, str, str], list[RenderOutcome]]:
+        groups: dict[tuple[str, str, str], list[RenderOutcome]] = {}
+        for row in self.rows:
+            question = row.question
+            key = (question.recipe, question.component, question.from_)
+            groups.setdefault(key, []).append(row)
+        return groups
+
+    def document(self) -> RendersDocument:
+        """Everything as JSON values."""
+        return {
+            "schema": SCHEMA,
+            "matrix": answer.head(self.index),
+            "recipes": [
+                {
+                    "recipe": recipe,
+                    "component": component,
+                    "from": from_,
+                    "counts": self._summed(rows),
+                }
+                for (recipe, component, from_), rows in self._by_recipe().items()
+            ],
+            "refused": [
+                {"request": list(row.question.words), "reasons": list(row.refused)}
+                for row in self.rows
+                if row.refused
+            ],
+            "summary": self.counts,
+        }
+
+    def text(self, screen: Terminal) -> str:
+        """The table, what was answered and then refused, and the verdict."""
+        table = [("recipe", "of", *(name.replace("-", " ") for name in OUTCOMES))]
+        for (recipe, component, from_), rows in self._by_recipe().items():
+            counts = self._summed(rows).values()
+            table.append((recipe, f"{component}, {from_}", *map(str, counts)))
+        refused = [
+            line
+            for row in self.rows
+            if row.refused
+            for line in (
+                f"toolmatrix render {' '.join(row.question.words)}",
+                *(f"  {reason}" for reason in row.refused),
+            )
+        ]
+        count = self.counts[REFUSED]
+        verdict = screen.style("no", "no") if count else screen.style("yes", "yes")
+        renders = plural(sum(self.counts.values()), "render")
+        closing = f"{verdict}: of {renders} {count} were answered and then refused"
+        return blocks([list(columns(table)), refused, [closing]])
 
 
 def questions(
@@ -286,18 +276,7 @@ def table(
         for batch in shared.results():
             outcomes += batch
             progress.at(len(outcomes), len(questions))
-    rows = [
-        Row(
-            recipe=outcome.question.recipe,
-            component=outcome.question.component,
-            from_=outcome.question.from_,
-            words=outcome.question.words,
-            counts=dict(outcome.counts),
-            refused=outcome.refused,
-        )
-        for outcome in outcomes
-    ]
-    render_table = RenderTable(index, OUTCOMES, rows)
+    render_table = RenderTable(index, outcomes)
     return Report(
         words=render_table.text,
         document=render_table.document,
