@@ -21,12 +21,11 @@ from tests.amount import examples, sampled, some
 from tests.rendering import hostile, parsers
 from tests.rendering.jobs import index, job, lock
 from toolmatrix.errors import RecipeError, RenderError, ToolmatrixError
-from toolmatrix.factbase import yamlfile
+from toolmatrix.factbase import lookups, yamlfile
 from toolmatrix.lockfile import lock_file
 from toolmatrix.recipes import read
 from toolmatrix.rendering import formats, mirrors
 from toolmatrix.rendering.dockerfile import DIALECTS
-from toolmatrix.rendering.make import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -264,7 +263,8 @@ def test_no_choice_of_a_user_gets_out(choice: str, text: str) -> None:
 
 @pytest.mark.parametrize("text", sampled(hostile.TEXTS, every=3))
 def test_no_checksum_of_a_matrix_gets_out(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Rules, "cell", lambda _rules, _row, _column: "0" * 64 + text)
+    cells = {"sha256": "0" * 64 + text}
+    monkeypatch.setattr(lookups, "row", lambda _index, name: ((name,), cells))
     with pytest.raises(RenderError):
         formats.known()["dockerfile"].files(job(lock("tensorflow"), targets=("x86",)))
 

@@ -14,9 +14,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from toolmatrix.errors import CannotSay, NoImage, RenderError, ToolMissing
-from toolmatrix.factbase import pulling, variants
+from toolmatrix.factbase import lookups, pulling, variants
 from toolmatrix.factbase.index import Index
-from toolmatrix.factbase.records import RowRecord
 from toolmatrix.lockfile.model import LockedPackage, PackageQuestion
 from toolmatrix.recipes.fields import OPTION_VALUES
 from toolmatrix.recipes.model import APT, OPTION, STAGES, Download
@@ -107,19 +106,6 @@ class Rules:
                     f"the recipe `{self.recipe.name}` cannot build with `{name}`: {option.because}",
                     found=word,
                 )
-
-    def is_harvested(self, component: str, version: str) -> bool:
-        """Whether a release was read from the package index for a request."""
-        component_record = self.index.component(component)
-        if version not in component_record.versions:
-            return False
-        release = component_record.releases[component_record.versions.index(version)]
-        return "harvested" in self.index.release(release).attributes
-
-    def cell(self, row: str, column: str) -> str:
-        """A cell of a row of the matrix, or nothing."""
-        record = self.index.find(row)
-        return dict(record.cells).get(column, "") if isinstance(record, RowRecord) else ""
 
 
 def job(
@@ -340,7 +326,8 @@ class _Target:
             offered = [provision for provision in rules.provisions if provision.component == name]
             version = components[name].version
             if not offered and name in known:
-                harvested = rules.is_harvested(name, version)
+                # It was read from the package index for a request.
+                harvested = "harvested" in lookups.attributes(rules.index, name, version)
                 package = rules.index.header["components"][name]["code"]
                 several = (
                     rules.provisions if harvested else rules.recipe.provisions if package else ()
@@ -393,7 +380,8 @@ class _Target:
     def pinned(self, download: Download) -> Download:
         """A download with its checksum itself, no longer the id of a row; empty if unknown."""
         if download.checksum:
-            return download.replace(checksum=self.rules.cell(download.checksum, "sha256"))
+            _, cells = lookups.row(self.rules.index, download.checksum)
+            return download.replace(checksum=cells.get("sha256", ""))
         component = self.locked.components.get(download.of)
         checksum = download.sha256.get(component.version if component else "", "")
         return download.replace(checksum=checksum)
