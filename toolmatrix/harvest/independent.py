@@ -47,7 +47,7 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
         threads,
     )
     chosen = {
-        name: [release for release in releases if is_pure(release)][:newest]
+        name: [release for release in releases if release.is_pure][:newest]
         for name, releases in zip(names, published, strict=True)
         if _check(name, releases)
     }
@@ -80,16 +80,10 @@ def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     return {"sources": {_SOURCE: source}, "data": [table]}
 
 
-def is_pure(release: PublishedRelease) -> bool:
-    """True if a release has wheels, and all of them are for any machine."""
-    tags = [tag for wheel in release.wheels for tag in wheel.serves]
-    return bool(tags) and not any(tag.machine for tag in tags)
-
-
 def _check(name: str, releases: Sequence[PublishedRelease]) -> bool:
     # With older releases alone, the newest of these would be given as the newest there is.
     newest = next((release for release in releases if not release.yanked), releases[0])
-    if not is_pure(newest):
+    if not newest.is_pure:
         raise HarvestRefused(
             "a package is not of Python alone",
             where=Position(f"{name} {newest.version}"),

@@ -137,7 +137,10 @@ def _unread(component: str, read: PackageRead) -> Iterator[dict[str, Any]]:
             **about,
             "where": "file list: what a build from source takes was not read",
         }
-    if package.unread and not (package.unreviewed and all(map(_is_pure, read.releases))):
+    # Wheels for any machine contain no machine code.
+    if package.unread and not (
+        package.unreviewed and all(record.release.is_pure for record in read.releases)
+    ):
         code = "may have code" if package.unreviewed else "has code"
         yield {
             "id": f"{component}-devices",
@@ -147,12 +150,6 @@ def _unread(component: str, read: PackageRead) -> Iterator[dict[str, Any]]:
             **about,
             "where": "file list: which devices its kernels are for was not read",
         }
-
-
-def _is_pure(record: ReleaseRead) -> bool:
-    # Wheels for any machine contain no machine code.
-    wheels = record.release.wheels
-    return bool(wheels) and not any(tag.machine for wheel in wheels for tag in wheel.serves)
 
 
 def _source(package: Package) -> str:

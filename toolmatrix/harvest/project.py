@@ -114,6 +114,12 @@ class PublishedRelease(Value):
         """Whether a wheel serves any machine."""
         return any(not tag.machine for wheel in self.files for tag in wheel.serves)
 
+    @property
+    def is_pure(self) -> bool:
+        """Whether it has wheels, and all of them are for any machine."""
+        tags = [tag for wheel in self.wheels for tag in wheel.serves]
+        return bool(tags) and not any(tag.machine for tag in tags)
+
 
 def releases(session: Session, indexes: Sequence[str], package: str) -> list[PublishedRelease]:
     """The final releases of a package, newest first, from the first index that has it."""
@@ -339,7 +345,6 @@ class Metadata(Value):
 def read_metadata(session: Session, wheel: Wheel, components: Mapping[str, str]) -> Metadata:
     """The requirements of a wheel, with the component of each package that has one."""
     from packaging.metadata import parse_email
-    from packaging.requirements import InvalidRequirement, Requirement
     from packaging.utils import canonicalize_name
 
     text = _text(session, wheel)
@@ -359,9 +364,8 @@ def read_metadata(session: Session, wheel: Wheel, components: Mapping[str, str])
     requires, others = [], []
     whole = not wheel.name.endswith(_SOURCE) or _is_settled(raw)
     for line in raw.get("requires_dist", []):
-        try:
-            requirement = Requirement(line)
-        except InvalidRequirement:
+        requirement = _parsed(line)
+        if requirement is None:
             others.append(line)
             whole = False
             continue

@@ -20,7 +20,7 @@ from toolmatrix.errors import RenderError, UsageError
 from toolmatrix.factbase.versions import Scale
 from toolmatrix.rendering import quote
 from toolmatrix.rendering.model import ImagePlan
-from toolmatrix.resources import outside_path
+from toolmatrix.resources import load_yaml, outside_path
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:
@@ -150,10 +150,7 @@ def _packaged(
 
 @lru_cache(maxsize=1)
 def _read() -> Mapping[str, Any]:
-    import yaml
-
-    with open(outside_path(), encoding="utf-8") as file:
-        tables: Mapping[str, Any] = yaml.safe_load(file)
+    tables: Mapping[str, Any] = load_yaml(outside_path())
     return tables
 
 

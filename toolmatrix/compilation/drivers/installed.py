@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from glob import glob, iglob
+from glob import escape, glob, iglob
 
 from toolmatrix.compilation.drivers import dry_run
 from toolmatrix.compilation.expected import same_series
@@ -57,14 +57,9 @@ def _folders(family: str, env: Mapping[str, str], cache: str) -> Iterator[str]:
         homes += sorted(iglob(folder), reverse=True)
     if family == "nvcc":
         for folder in sys.path:
-            homes += glob(os.path.join(glob_escaped(folder), _WHEEL)) if folder else []
-        homes += sorted(iglob(os.path.join(glob_escaped(cache), _FETCHED))) if cache else []
+            homes += glob(os.path.join(escape(folder), _WHEEL)) if folder else []
+        homes += sorted(iglob(os.path.join(escape(cache), _FETCHED))) if cache else []
     yield from (os.path.join(home, "bin") for home in homes)
-
-
-def glob_escaped(path: str) -> str:
-    """A path as a pattern that finds it alone."""
-    return re.sub(r"([*?[])", r"[\1]", path)
 
 
 def version(family: str, program: str, env: Mapping[str, str]) -> str:
