@@ -1,4 +1,4 @@
-"""The paths of data files; no other module knows them.
+"""The places of data files.
 
 A source checkout has `matrix.yaml`, `matrix/`, `recipes/`, `dockerfiles/` and `explorer/` at its root; a wheel
 carries them under `toolmatrix/data/`, together with an index compiled from them.
@@ -22,14 +22,24 @@ def matrix_root() -> str:
     return _DATA if os.path.isdir(_DATA) else os.path.dirname(_PACKAGE)
 
 
+def of_package(*names: str) -> str:
+    """A file of the package, e.g. `of_package("images", "registries.yaml")`."""
+    return os.path.join(_PACKAGE, *names)
+
+
+def of_matrix(*names: str) -> str:
+    """A file or directory beside `matrix.yaml`, e.g. `of_matrix("matrix", "audit.yaml")`."""
+    return os.path.join(matrix_root(), *names)
+
+
 def recipes_root() -> str:
     """The directory of the recipes."""
-    return os.path.join(matrix_root(), "recipes")
+    return of_matrix("recipes")
 
 
 def templates_root() -> str:
     """The directory of the templates."""
-    return os.path.join(matrix_root(), "dockerfiles")
+    return of_matrix("dockerfiles")
 
 
 def builtin_index() -> str | None:
@@ -40,97 +50,47 @@ def builtin_index() -> str | None:
 
 def schema_path(name: str) -> str:
     """The JSON Schema of one document, e.g. `schema_path("resolution")`."""
-    return os.path.join(_PACKAGE, "schemas", name + ".schema.json")
+    return of_package("schemas", name + ".schema.json")
 
 
 def rules_path() -> str:
     """The pages of the TM codes."""
-    return os.path.join(_PACKAGE, "rules.yaml")
+    return of_package("rules.yaml")
 
 
 def operations_path() -> str:
     """The programs that are run in environments of releases."""
-    return os.path.join(_PACKAGE, "operations.yaml")
-
-
-def isolated_path() -> str:
-    """What runs a program as the Python of an environment, where this package is not installed."""
-    return os.path.join(_PACKAGE, "harvest", "isolated.py")
-
-
-def topics_path() -> str:
-    """The topics of `toolmatrix help`."""
-    return os.path.join(_PACKAGE, "topics.yaml")
-
-
-def stage_words_path() -> str:
-    """The words for what each kind of stage does."""
-    return os.path.join(_PACKAGE, "stage_words.yaml")
+    return of_package("operations.yaml")
 
 
 def families_path() -> str:
     """The families that harvesters read."""
-    return os.path.join(matrix_root(), "matrix", "families.yaml")
-
-
-def harvested_root() -> str:
-    """The directory of the fact files that harvesters write."""
-    return os.path.join(matrix_root(), "matrix", "harvested")
+    return of_matrix("matrix", "families.yaml")
 
 
 def audit_path() -> str:
     """The rules that `toolmatrix audit` judges by."""
-    return os.path.join(matrix_root(), "matrix", "audit.yaml")
-
-
-def signatures_path() -> str:
-    """The signatures of known failures in logs."""
-    return os.path.join(matrix_root(), "matrix", "signatures.yaml")
-
-
-def machine_path() -> str:
-    """The readings of a running machine."""
-    return os.path.join(matrix_root(), "matrix", "machine.yaml")
+    return of_matrix("matrix", "audit.yaml")
 
 
 def porting_path() -> str:
     """The differences to be expected between two environments."""
-    return os.path.join(matrix_root(), "matrix", "porting.yaml")
-
-
-def flags_path() -> str:
-    """The meanings of words of a dry run."""
-    return os.path.join(_PACKAGE, "compilation", "flags.yaml")
-
-
-def stage_steps_path() -> str:
-    """What each stage of a driver reads and writes."""
-    return os.path.join(_PACKAGE, "compilation", "steps.yaml")
-
-
-def replay_facts_path() -> str:
-    """What releases of a driver changed in files that it writes by itself."""
-    return os.path.join(_PACKAGE, "compilation", "replay.yaml")
-
-
-def registries_path() -> str:
-    """Registries with several names."""
-    return os.path.join(_PACKAGE, "images", "registries.yaml")
-
-
-def outside_path() -> str:
-    """The names that CI services and package channels have for the things in rendered files."""
-    return os.path.join(_PACKAGE, "rendering", "outside.yaml")
+    return of_matrix("matrix", "porting.yaml")
 
 
 def manifest_names_path() -> str:
     """What files of projects call components."""
-    return os.path.join(_PACKAGE, "manifests", "names.yaml")
+    return of_package("manifests", "names.yaml")
+
+
+def signatures_path() -> str:
+    """The signatures of known failures in logs."""
+    return of_matrix("matrix", "signatures.yaml")
 
 
 def explorer_root() -> str:
     """The directory of what the explorer's page is made of."""
-    return os.path.join(matrix_root(), "explorer")
+    return of_matrix("explorer")
 
 
 def load_json(path: str) -> Any:

@@ -15,7 +15,7 @@ from tests.golden import VARIABLE
 from tests.inspection import machines
 from tests.schemas import shipped
 from toolmatrix.inspection import host, subjects, system
-from toolmatrix.resources import machine_path
+from toolmatrix.resources import of_matrix
 
 if TYPE_CHECKING:
     from toolmatrix.inspection.model import Inventory
@@ -191,7 +191,7 @@ def test_a_package_is_that_of_the_module_which_is_first_on_the_path() -> None:
 
 
 def test_the_data_keeps_its_schema() -> None:
-    with open(machine_path(), encoding="utf-8") as file:
+    with open(of_matrix("matrix", "machine.yaml"), encoding="utf-8") as file:
         held = yaml.safe_load(file)
     jsonschema.validate(held, shipped("machine"))
     used = {one["source"] for part in ("readings", "environment") for one in held[part]}

@@ -21,7 +21,7 @@ from tests.rendering.jobs import LOCKS, job, lock
 from toolmatrix.errors import RenderError
 from toolmatrix.lockfile.model import LockedComponent
 from toolmatrix.rendering import common, formats, mirrors
-from toolmatrix.resources import outside_path
+from toolmatrix.resources import of_package
 
 if TYPE_CHECKING:
     from toolmatrix.lockfile.model import Lock
@@ -459,7 +459,7 @@ def test_the_builder_gets_what_the_dockerfiles_copy() -> None:
 
 
 def test_every_name_of_another_has_a_source() -> None:
-    read = yaml.safe_load(Path(outside_path()).read_text())
+    read = yaml.safe_load(Path(of_package("rendering", "outside.yaml")).read_text())
     rows = [part for part in _dicts(read) if "source" in part]
     assert {row["source"] for row in rows} == set(read["sources"])
     for source in read["sources"].values():

@@ -12,7 +12,7 @@ from tests.rendering.jobs import LOCKS, index, job, lock
 from toolmatrix.lockfile.model import Backed, LockedComponent
 from toolmatrix.rendering import mirrors
 from toolmatrix.rendering.formats import spack
-from toolmatrix.resources import outside_path
+from toolmatrix.resources import of_package
 
 if TYPE_CHECKING:
     from toolmatrix.rendering.model import Job
@@ -106,7 +106,7 @@ def test_a_floor_is_no_package() -> None:
 
 
 def test_every_row_names_a_component_of_the_matrix_and_its_file() -> None:
-    with open(outside_path(), encoding="utf-8") as file:
+    with open(of_package("rendering", "outside.yaml"), encoding="utf-8") as file:
         rows = yaml.safe_load(file)["spack"]
     known = index().header["components"]
     assert {row["component"] for row in rows} <= {*known}

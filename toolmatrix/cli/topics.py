@@ -47,7 +47,7 @@ def load() -> dict[str, Topic]:
             rows=_GENERATED_ROWS[entry["made"]]() if "made" in entry else entry["rows"],
             then=_paragraphs(entry["then"]),
         )
-        for name, entry in resources.load_yaml(resources.topics_path()).items()
+        for name, entry in resources.load_yaml(resources.of_package("topics.yaml")).items()
     }
 
 

@@ -227,7 +227,7 @@ def _folder(output: str) -> str:
             expected="`--output DIR`",
             help="`--matrix FILE` puts a file from there on top of the built-in matrix",
         )
-    return output or resources.harvested_root()
+    return output or resources.of_matrix("matrix", "harvested")
 
 
 def _readings(

@@ -16,7 +16,7 @@ from pathlib import PurePath
 from toolmatrix.compilation import model
 from toolmatrix.compilation.model import Plan, Stage
 from toolmatrix.errors import ToolMissing, UsageError
-from toolmatrix.resources import load_yaml, stage_steps_path
+from toolmatrix.resources import load_yaml, of_package
 from toolmatrix.value import Value
 
 _STEP = re.compile(r"(each|last|others)\(([^)]*)\)|(\S+)")
@@ -65,7 +65,10 @@ class _Step(Value):
 
 @cache
 def _steps() -> Mapping[str, _Step]:
-    return {name: _Step(**step) for name, step in load_yaml(stage_steps_path()).items()}
+    return {
+        name: _Step(**step)
+        for name, step in load_yaml(of_package("compilation", "steps.yaml")).items()
+    }
 
 
 # Stages that read the module id, once it is written.

@@ -19,7 +19,7 @@ from toolmatrix.compilation.drivers.nvcc import TEMP
 from toolmatrix.compilation.drivers.nvcc_commands import without_messages
 from toolmatrix.compilation.model import Depfile, Plan, Stage
 from toolmatrix.errors import NothingMatched, UsageError
-from toolmatrix.resources import load_yaml, replay_facts_path
+from toolmatrix.resources import load_yaml, of_package
 from toolmatrix.value import Value
 
 _RUN_BY_A_SHELL = ("nvcc",)
@@ -330,7 +330,7 @@ def _script_of_objects(plan: Plan, stage: Stage, path: str) -> str:
     ids = {word for other in plan.stages for word in other.argv if word.startswith("-cuid=")}
     units = sorted(_unit_hash(word.removeprefix("-cuid=")) for word in ids)
     major = plan.version.partition(".")[0]
-    since = load_yaml(replay_facts_path())["no-executable-stack"]["since"]
+    since = load_yaml(of_package("compilation", "replay.yaml"))["no-executable-stack"]["since"]
     marked = not major.isdecimal() or int(major) >= since
     older = _assembly([], ["__hip_fatbin"], bundle, marked)
     objects = _host_objects(plan, stage)

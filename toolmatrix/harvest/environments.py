@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+# It runs a program as the Python of an environment, where this package is not installed.
+_ISOLATED = resources.of_package("harvest", "isolated.py")
 RAN, RAISED, FAILED = "ran", "raised", "failed"
 PATIENCE = 300
 """Seconds for one program: enough to import gigabytes from a busy disk."""
@@ -67,7 +69,7 @@ class Bench:
         self.stopped = Event()
         self.machine = platform.machine()
         # The outcome depends on it as well, so it is part of the file name.
-        with open(resources.isolated_path(), encoding="utf-8") as file:
+        with open(_ISOLATED, encoding="utf-8") as file:
             self.runner = file.read()
         self.system = " ".join((_distribution(), *platform.libc_ver())).strip()
 
@@ -161,7 +163,7 @@ class Environment:
         env = {name: self.bench.uv.env[name] for name in _PASSED if name in self.bench.uv.env}
         output = programs.ask(
             [
-                *(self._path("env", "bin", "python"), "-I", resources.isolated_path()),
+                *(self._path("env", "bin", "python"), "-I", _ISOLATED),
                 *(self._path("program.py"), self._path("answer.json")),
             ],
             home,

@@ -45,7 +45,7 @@ from toolmatrix.images.layers import LayerReader, Tree, check_digest
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.streams import BLOCK, Closable, Hashed, first
 from toolmatrix.images.transport import Credential, DockerConfig, Transport
-from toolmatrix.resources import load_yaml, registries_path
+from toolmatrix.resources import load_yaml, of_package
 from toolmatrix.value import Value
 
 LARGEST_MANIFEST = 4 << 20
@@ -421,7 +421,7 @@ def parse_reference(address: str) -> Reference:
             found="a user's name or password" if has_user else f"`{text}`",
             help=login if has_user else "",
         )
-    registries: list[dict[str, Any]] = load_yaml(registries_path())
+    registries: list[dict[str, Any]] = load_yaml(of_package("images", "registries.yaml"))
     settings = next((registry for registry in registries if host in registry["images"]), {})
     if settings and "/" not in name:
         name = f"{settings['official']}/{name}"

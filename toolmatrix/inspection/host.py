@@ -19,7 +19,7 @@ from toolmatrix.images.layers import Layer, LayerReader
 from toolmatrix.images.limits import Budget
 from toolmatrix.inspection.model import Inventory, Seen, Skipped
 from toolmatrix.processors import MACHINES, processor
-from toolmatrix.resources import load_yaml, machine_path
+from toolmatrix.resources import load_yaml, of_matrix
 from toolmatrix.value import Value
 
 # Bytes to read of a file, and the time limit of a program in seconds.
@@ -355,7 +355,7 @@ class ReadingCatalog(Value):
 @lru_cache(maxsize=1)
 def load_readings() -> ReadingCatalog:
     """The readings that come with the program."""
-    document = load_yaml(machine_path())
+    document = load_yaml(of_matrix("matrix", "machine.yaml"))
     return ReadingCatalog(
         schema=document["schema"],
         readings=tuple(map(_reading, document["readings"])),

@@ -20,7 +20,7 @@ from toolmatrix.errors import RenderError, UsageError
 from toolmatrix.factbase.versions import Scale
 from toolmatrix.rendering import quote
 from toolmatrix.rendering.model import ImagePlan
-from toolmatrix.resources import load_yaml, outside_path
+from toolmatrix.resources import load_yaml, of_package
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _packaged(
 
 @lru_cache(maxsize=1)
 def _read() -> Mapping[str, Any]:
-    tables: Mapping[str, Any] = load_yaml(outside_path())
+    tables: Mapping[str, Any] = load_yaml(of_package("rendering", "outside.yaml"))
     return tables
 
 

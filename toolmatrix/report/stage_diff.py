@@ -18,7 +18,7 @@ from toolmatrix.compilation.model import Log, Plan
 from toolmatrix.documents import Annotated, Any, Count, TypedDict
 from toolmatrix.report import terminal
 from toolmatrix.report.terminal import Terminal
-from toolmatrix.resources import flags_path, load_yaml
+from toolmatrix.resources import load_yaml, of_package
 from toolmatrix.value import Value
 
 SCHEMA = "toolmatrix.stage-differences/1"
@@ -110,7 +110,10 @@ class KnownWord(Value):
 
 def load_flags() -> dict[str, KnownWord]:
     """The known words by name."""
-    return {entry["flag"]: KnownWord(**entry) for entry in load_yaml(flags_path())}
+    return {
+        entry["flag"]: KnownWord(**entry)
+        for entry in load_yaml(of_package("compilation", "flags.yaml"))
+    }
 
 
 def document(

@@ -15,7 +15,7 @@ from toolmatrix.compilation.compare import host_compiler, own_name, role
 from toolmatrix.compilation.model import Diagnostic, Log, Plan, Stage
 from toolmatrix.report import terminal
 from toolmatrix.report.terminal import Terminal
-from toolmatrix.resources import load_yaml, stage_words_path
+from toolmatrix.resources import load_yaml, of_package
 from toolmatrix.value import Value
 from toolmatrix.wording import quoted
 
@@ -443,7 +443,7 @@ def catalog() -> dict[str, tuple[StageProse, ...]]:
         kind: tuple(
             StageProse(**entry | {"flags": tuple(entry.get("flags", ()))}) for entry in entries
         )
-        for kind, entries in load_yaml(stage_words_path()).items()
+        for kind, entries in load_yaml(of_package("stage_words.yaml")).items()
     }
 
 
