@@ -33,6 +33,7 @@ from toolmatrix.documents import (
     TypedDict,
 )
 from toolmatrix.errors import OutputError, Position, ToolMissing, UsageError
+from toolmatrix.factbase.bundle import zipped
 from toolmatrix.factbase.index import Index, in_memory
 from toolmatrix.factbase.store import cache_folder
 from toolmatrix.outputs import os_errors_as, replace_files
@@ -333,15 +334,8 @@ def _compact(document: Any) -> bytes:
 
 
 def _zip(files: Iterable[tuple[str, str]]) -> bytes:
-    """An archive of files by name and path; equal files make equal bytes."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name, path in sorted(files):
-            # A ZipInfo without a date has that of 1980.
-            archive.writestr(
-                zipfile.ZipInfo(name), _read(path), zipfile.ZIP_DEFLATED, compresslevel=9
-            )
-    return buffer.getvalue()
+    # Files by name and path.
+    return zipped((name, _read(path)) for name, path in sorted(files))
 
 
 def _packed(archive: bytes) -> bytes:
@@ -358,18 +352,15 @@ def _packed(archive: bytes) -> bytes:
 
 def _without(archive: bytes, patterns: Sequence[str]) -> bytes:
     """An archive of modules without those that no question imports, each named as a module or a file of a package."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(archive)) as source, zipfile.ZipFile(buffer, "w") as target:
-        for info in source.infolist():
-            first = info.filename.partition("/")[0].removesuffix(".py")
-            if not any(fnmatch(info.filename, name) or first == name for name in patterns):
-                target.writestr(
-                    zipfile.ZipInfo(info.filename),
-                    source.read(info),
-                    zipfile.ZIP_DEFLATED,
-                    compresslevel=9,
-                )
-    return buffer.getvalue()
+
+    def is_left_out(name: str) -> bool:
+        first = name.partition("/")[0].removesuffix(".py")
+        return any(fnmatch(name, pattern) or first == pattern for pattern in patterns)
+
+    with zipfile.ZipFile(io.BytesIO(archive)) as source:
+        return zipped(
+            (name, source.read(name)) for name in source.namelist() if not is_left_out(name)
+        )
 
 
 def _modules() -> Iterator[tuple[str, str]]:

@@ -22,7 +22,7 @@ from toolmatrix.factbase.index import FORMAT, Index, IndexDamaged, in_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
 SCHEMA = "toolmatrix.bundle/1"
@@ -62,12 +62,7 @@ def make(index: Index, paths: Sequence[str]) -> bytes:
                 )
             with open(name, "rb") as file:
                 files[member] = file.read()
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name, data in files.items():
-            # A name alone has a day of 1980.
-            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED, 9)
-    packed = buffer.getvalue()
+    packed = zipped(files.items())
     head = {
         "schema": SCHEMA,
         **{key: index.header[key] for key in ("digest", "date", "facts")},
@@ -78,6 +73,16 @@ def make(index: Index, paths: Sequence[str]) -> bytes:
         "sha256": sha256(packed).hexdigest(),
     }
     return json.dumps(head, sort_keys=True).encode() + b"\n" + packed
+
+
+def zipped(files: Iterable[tuple[str, bytes]]) -> bytes:
+    """An archive of files by name; equal files make equal bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, data in files:
+            # A ZipInfo without a date has that of 1980.
+            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED, 9)
+    return buffer.getvalue()
 
 
 def read_head(line: bytes, place: str) -> dict[str, Any]:
