@@ -10,6 +10,7 @@ import os.path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 # Not by `importlib.resources`, whose import takes longer than a whole `resolve`.
@@ -91,6 +92,15 @@ def signatures_path() -> str:
 def explorer_root() -> str:
     """The directory of what the explorer's page is made of."""
     return of_matrix("explorer")
+
+
+def user_folder(env: Mapping[str, str], variable: str, *default: str) -> str:
+    """The user's directory that a variable or, below the home, a default names; "" where there is none."""
+    # The XDG base directory specification has a relative path ignored.
+    home = env.get(variable, "")
+    if not os.path.isabs(home):
+        home = os.path.join(env["HOME"], *default) if env.get("HOME") else ""
+    return os.path.join(home, "toolmatrix") if home else ""
 
 
 def load_json(path: str) -> Any:

@@ -15,6 +15,7 @@ from toolmatrix.command.options import COMMON, Options
 from toolmatrix.errors import ConfigError, UsageError
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.request.fields import BadValue
+from toolmatrix.resources import user_folder
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -296,12 +297,9 @@ def _project_files(directory: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _user_files(env: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    # The XDG base directory specification ignores relative paths.
-    base, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
-    if not os.path.isabs(base):
-        base = os.path.join(home, ".config")
-    if os.path.isabs(base):
-        yield os.path.join(base, "toolmatrix", "config.toml"), ()
+    folder = user_folder(env, "XDG_CONFIG_HOME", ".config")
+    if os.path.isabs(folder):
+        yield os.path.join(folder, "config.toml"), ()
 
 
 def make_context(

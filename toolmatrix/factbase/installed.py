@@ -45,11 +45,8 @@ class InstalledMatrix(Value):
 
 def folder(env: Mapping[str, str]) -> str:
     """The user's directory for compiled matrices, "" where there is none."""
-    # The XDG base directory specification has a relative path ignored.
-    home = env.get("XDG_DATA_HOME", "")
-    if not os.path.isabs(home):
-        home = os.path.join(env["HOME"], ".local", "share") if env.get("HOME") else ""
-    return os.path.join(home, "toolmatrix", "matrix") if home else ""
+    home = resources.user_folder(env, "XDG_DATA_HOME", ".local", "share")
+    return os.path.join(home, "matrix") if home else ""
 
 
 def record(env: Mapping[str, str]) -> dict[str, Any]:

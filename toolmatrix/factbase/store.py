@@ -118,11 +118,7 @@ def built_in_paths(env: Mapping[str, str]) -> tuple[str, ...]:
 
 def cache_folder(env: Mapping[str, str]) -> str:
     """The user's directory for what can be made again, "" where there is none."""
-    # The XDG base directory specification has a relative path ignored.
-    home = env.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(home):
-        home = os.path.join(env["HOME"], ".cache") if env.get("HOME") else ""
-    return os.path.join(home, "toolmatrix") if home else ""
+    return resources.user_folder(env, "XDG_CACHE_HOME", ".cache")
 
 
 def _program() -> str:
