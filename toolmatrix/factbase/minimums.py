@@ -222,12 +222,11 @@ def day(index: Index, record: ClaimRecord, releases: Sequence[str]) -> str:
 def breaks(matrix: Matrix) -> dict[str, list[BreakRecord]]:
     """By component the releases that are known to have broken their users, the oldest first."""
     by_component: dict[str, list[BreakRecord]] = {}
-    for _, row in sorted(matrix.rows.items()):
-        if row.lists == BREAKS:
-            component, _, release = row.subject.partition(" ")
-            cells = dict(row.cells)
-            record = BreakRecord(row.id, release, cells["known"], cells["breaks"])
-            by_component.setdefault(component, []).append(record)
+    for row in matrix.rows_of(BREAKS):
+        component, _, release = row.subject.partition(" ")
+        cells = dict(row.cells)
+        record = BreakRecord(row.id, release, cells["known"], cells["breaks"])
+        by_component.setdefault(component, []).append(record)
     for rows in by_component.values():
         rows.sort(key=lambda row: versions.order(versions.key(row.release)))
     return by_component

@@ -230,11 +230,17 @@ class Matrix:
             setattr(matrix, name, value.copy() if isinstance(value, dict) else value)
         return matrix
 
+    def rows_of(self, lists: str) -> list[TableRow]:
+        """The rows of tables that list such things.
+
+        By id, so that of two rows about one component the same one counts in whatever order files were read.
+        """
+        return [row for _, row in sorted(self.rows.items()) if row.lists == lists]
+
     def code(self) -> dict[str, PackageCode]:
         """The code of each component of which a table lists it."""
         by_component: dict[str, PackageCode] = {}
-        # By id, so that of two rows about one component the same one counts in whatever order files were read.
-        for _, row in sorted((id, row) for id, row in self.rows.items() if row.lists == CODE_LIST):
+        for row in self.rows_of(CODE_LIST):
             cells = dict(row.cells)
             against = [name.strip() for name in cells.get("against", "").split(";")]
             code = PackageCode(code=cells["kind"], against=tuple(filter(None, against)))

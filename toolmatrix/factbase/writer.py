@@ -190,9 +190,7 @@ class _Writer:
         matrix = self.compiled.matrix
         masks: dict[str, int] = {}
         unbounded: dict[str, dict[str, int]] = {}
-        independent = {
-            row.cells[0][1] for row in matrix.rows.values() if row.lists == INDEPENDENT_LIST
-        }
+        independent = {row.cells[0][1] for row in matrix.rows_of(INDEPENDENT_LIST)}
         for row in matrix.rows.values():
             read = matrix.requirements.get(row.table)
             if read is not None:
@@ -314,25 +312,20 @@ class _Writer:
     def builds(self) -> dict[str, list[records.BuildRecord]]:
         """The images that were built, by component and release: the rows of tables that list builds."""
         by_release: dict[str, list[records.BuildRecord]] = {}
-        for _, row in sorted(self.compiled.matrix.rows.items()):
-            cells = dict(row.cells)
+        for row in self.compiled.matrix.rows_of(BUILDS):
             component, _, release = row.subject.partition(" ")
-            if row.lists == BUILDS:
-                name = f"{component}=={release.lstrip('=')}"
-                by_release.setdefault(name, []).append(records.BuildRecord(row.id, cells))
+            name = f"{component}=={release.lstrip('=')}"
+            by_release.setdefault(name, []).append(records.BuildRecord(row.id, dict(row.cells)))
         return by_release
 
     def independents(self) -> dict[str, bytes]:
         """The rows of independent packages, a line each, and the places of the lines by name."""
         lines, places, end = [], {}, 0
-        for _, row in sorted(self.compiled.matrix.rows.items()):
-            if row.lists == INDEPENDENT_LIST:
-                name, *cells = (text for _, text in row.cells)
-                places[name] = end
-                lines.append(
-                    _dump([name, *cells[:4], row.table, row.source, row.where, row.evidence])
-                )
-                end += len(lines[-1]) + 1
+        for row in self.compiled.matrix.rows_of(INDEPENDENT_LIST):
+            name, *cells = (text for _, text in row.cells)
+            places[name] = end
+            lines.append(_dump([name, *cells[:4], row.table, row.source, row.where, row.evidence]))
+            end += len(lines[-1]) + 1
         blocks = [*_blocks(b"".join(line + b"\n" for line in lines))]
         ends = [*itertools.accumulate(map(len, blocks), initial=0)]
         return {
@@ -344,7 +337,7 @@ class _Writer:
         """The ends of support, by component: the rows of tables that list them, what was read later first."""
         matrix = self.compiled.matrix
         by_component: dict[str, list[records.SupportRecord]] = {}
-        rows = (row for _, row in sorted(matrix.rows.items()) if row.lists == SUPPORT)
+        rows = matrix.rows_of(SUPPORT)
         for row in sorted(rows, key=lambda row: matrix.sources[row.source].read, reverse=True):
             component, _, selector = row.subject.partition(" ")
             cells = dict(row.cells)
@@ -357,11 +350,11 @@ class _Writer:
     @cached_property
     def images(self) -> list[records.ImageRecord]:
         """The rows of lists that say which images can be pulled."""
-        rows = sorted(self.compiled.matrix.rows.items(), key=lambda entry: _place(entry[0]))
+        rows = sorted(self.compiled.matrix.rows_of(IMAGES_LIST), key=lambda row: _place(row.id))
         return [
-            records.ImageRecord(name, *(cells.get(column, "") for column in _IMAGE))
-            for name, row in rows
-            if row.lists == IMAGES_LIST and (cells := dict(row.cells))
+            records.ImageRecord(row.id, *(cells.get(column, "") for column in _IMAGE))
+            for row in rows
+            if (cells := dict(row.cells))
         ]
 
     def is_withdrawn(self, release: Release) -> bool:
@@ -388,23 +381,21 @@ class _Writer:
     def products(self) -> list[records.Product]:
         """Every name that a device is sold under: the cells `products` of tables that list products."""
         named: dict[records.Product, None] = {}
-        for _, row in sorted(self.compiled.matrix.rows.items()):
+        for row in self.compiled.matrix.rows_of(PRODUCTS):
             cells = dict(row.cells)
-            if row.lists == PRODUCTS:
-                names = (name.strip() for name in cells.get("products", "").split(";"))
-                named |= dict.fromkeys(
-                    records.Product(cells["device"], name, cells.get("board-machine", ""))
-                    for name in names
-                    if name
-                )
+            names = (name.strip() for name in cells.get("products", "").split(";"))
+            named |= dict.fromkeys(
+                records.Product(cells["device"], name, cells.get("board-machine", ""))
+                for name in names
+                if name
+            )
         return list(named)
 
     def terms(self) -> list[records.Term]:
         """The names that are no components: rows of one name are about one term, whichever table they are in."""
         named: dict[str, list[TableRow]] = {}
-        for _, row in sorted(self.compiled.matrix.rows.items()):
-            if row.lists == TERM_LIST:
-                named.setdefault(dict(row.cells)["name"], []).append(row)
+        for row in self.compiled.matrix.rows_of(TERM_LIST):
+            named.setdefault(dict(row.cells)["name"], []).append(row)
         terms = []
         for name, rows in sorted(named.items()):
             cells = {key: text for row in rows for key, text in row.cells if text}
