@@ -53,10 +53,10 @@ def shape(one: Shape) -> dict[str, Any]:
         for name, inner in one.lists.items()
     }
     required = list(one.required)
-    if one.part:
+    if issubclass(one.kind, model.Part):
         properties["when"] = {"$ref": "#/$defs/when"}
         properties["source"] = TEXT
-        required += ["source"] if one.sourced else []
+        required += ["source"] if one.kind.sourced else []
     return {
         "type": "object",
         "description": (one.kind.__doc__ or "").splitlines()[0],

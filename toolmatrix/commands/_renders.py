@@ -296,7 +296,7 @@ def outcome(index: Index, question: RenderQuestion) -> RenderOutcome:
     """What comes of one question: solved once, and rendered in each dialect and with each option of the recipe."""
     from toolmatrix.api import files, locks
     from toolmatrix.lockfile.model import DEFAULT
-    from toolmatrix.recipes.fields import OPTION_EXAMPLES
+    from toolmatrix.recipes.model import OPTION_EXAMPLES
     from toolmatrix.rendering import dockerfile
     from toolmatrix.rendering.make import offered_options
     from toolmatrix.request import recipes

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from toolmatrix.recipes import model
 from toolmatrix.value import Value
@@ -61,17 +62,6 @@ LISTS = frozenset(
     )
 )
 """Values that contain blanks or semicolons: a line of shell has to quote them."""
-
-OPTION_VALUES: Mapping[str, tuple[str, str]] = {
-    "level": (r"[0-9]", "a digit"),
-    "modules": (
-        r"[A-Za-z0-9_]+=[0-9](,[A-Za-z0-9_]+=[0-9])*",
-        "`MODULE=LEVEL`, several with commas",
-    ),
-}
-"""By what an option takes the pattern of its value, and what is expected."""
-OPTION_EXAMPLES: Mapping[str, str] = {"level": "1", "modules": "executor=1"}
-"""A value of each kind."""
 
 MACHINES: Mapping[str, Mapping[str, str]] = {
     "x86_64": {"debian_arch": "amd64", "bazel_arch": "x86_64", "cuda_arch": "x86_64"},
@@ -243,214 +233,61 @@ def fault(shape: str, text: str) -> tuple[str, str]:
 
 
 class Shape(Value):
-    """A mapping: the class it is read into, its plain fields by rule, its lists of parts by shape.
+    """A mapping: the class it is read into, its plain fields by rule, its lists of parts by shape."""
 
-    A `part` may have conditions, and a `conditional` one must. A `sourced` part needs a source, its inner parts do not.
-    A list under the key `spread` gives one part for each of its items.
-    """
-
-    noun: str
-    kind: type[Value]
+    kind: type[model.RecipeEntry]
     fields: Mapping[str, str]
-    lists: Mapping[str, str] = {}
-    part: bool = True
-    conditional: bool = False
-    sourced: bool = True
-    spread: str = ""
+    lists: Mapping[str, str]
 
     @property
     def required(self) -> tuple[str, ...]:
         """The keys that a mapping must have: those of fields without a default."""
         mandatory = (name for name in self.kind._fields if name not in self.kind._defaults)
-        return (*(("when",) if self.conditional else ()), *mandatory)
+        return (*(("when",) if self.kind.conditional else ()), *mandatory)
 
 
-# A recipe may have everything that the built-in provisions have, and takes precedence.
-_BOOK = {
-    "distros": "distro",
-    "compilers": "compiler",
-    "provisions": "provision",
-    "effects": "effect",
-    "mirrors": "mirror",
-    "snapshots": "snapshot",
-    "installers": "installer",
+def _shape(kind: type[model.RecipeEntry]) -> Shape:
+    """The shape of a class, by the annotations of its fields."""
+    names = {part: name for name, part in _PARTS.items()}
+    rules, lists = {}, {}
+    for field, hint in get_type_hints(kind, include_extras=True).items():
+        inner = next(iter(get_args(hint)), None)
+        if inner in names:
+            lists[field] = names[inner]
+        elif rule := _rule(hint):
+            rules[field] = f"[{rule}]" if field == kind.spread else rule
+    return Shape(kind=kind, fields=rules, lists=lists)
+
+
+def _rule(hint: Any) -> str:
+    """The rule of a field, "" where it is no key."""
+    if hint is bool:
+        return "?"
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return inner[1] if isinstance(inner[1], str) else "|".join(inner[1])
+    rules = [_rule(element) for element in inner if element is not ...]
+    if origin is tuple and rules[0]:
+        return f"[{rules[0]}]"
+    return f"{{{rules[0]}: {rules[1]}}}" if origin is Mapping and all(rules) else ""
+
+
+_PARTS: Mapping[str, type[model.Part]] = {
+    "distro": model.Distro,
+    "compiler": model.Compiler,
+    "effect": model.Effect,
+    "mirror": model.MirrorSetting,
+    "snapshot": model.ArchiveSnapshot,
+    "installer": model.Installer,
+    "provision": model.Provision,
+    "repository": model.Repository,
+    "download": model.Download,
+    "probe": model.Probe,
+    "step": model.BuildStep,
+    "refusal": model.Refusal,
+    "option": model.RecipeOption,
 }
 
-BOOK = Shape(noun="the recipe", kind=model.Book, fields={}, lists=_BOOK, part=False)
-
-RECIPE = Shape(
-    noun="the recipe",
-    kind=model.Recipe,
-    fields={
-        "name": "name",
-        "about": "line",
-        "builds": "[component]",
-        "targets": "[name]",
-        "needs": "[component]",
-        "tools": "[component]",
-        "artifacts": "[path]",
-        "carries": "[path]",
-        "imports": "?",
-        "runs": "?",
-    },
-    lists={
-        **_BOOK,
-        "steps": "step",
-        "probes": "probe",
-        "refuses": "refusal",
-        "options": "option",
-    },
-    part=False,
-)
-
-SHAPES: Mapping[str, Shape] = {
-    "distro": Shape(
-        noun="a distribution",
-        kind=model.Distro,
-        fields={
-            "family": "name",
-            "manager": "|".join(model.MANAGERS),
-            "codename": "word",
-            "os": "word",
-            "os_version": "word",
-            "ends": "date",
-        },
-        conditional=True,
-    ),
-    "compiler": Shape(noun="a compiler", kind=model.Compiler, fields={"cc": "path", "cxx": "path"}),
-    "effect": Shape(
-        noun="an effect",
-        kind=model.Effect,
-        fields={
-            "flag": "flag",
-            "name": "name",
-            "expected": "word",
-            "otherwise": "word",
-            "holds": "condition",
-        },
-    ),
-    "mirror": Shape(
-        noun="the setting of a mirror",
-        kind=model.MirrorSetting,
-        fields={
-            "to": "path",
-            "package": "package",
-            "head": "line",
-            "each": "line",
-            "folder": "line",
-        },
-    ),
-    "snapshot": Shape(
-        noun="a snapshot",
-        kind=model.ArchiveSnapshot,
-        fields={
-            "lines": "[line]",
-            "origin": "word",
-            "replaces": "[path]",
-            "since": "date",
-            "options": "[line]",
-        },
-        conditional=True,
-    ),
-    "installer": Shape(
-        noun="an installer",
-        kind=model.Installer,
-        fields={"version": "word", "sha256": "sha256"},
-        conditional=True,
-    ),
-    "provision": Shape(
-        noun="a provision",
-        kind=model.Provision,
-        fields={
-            "component": "[component]",
-            "packages": "[package]",
-            "runtime": "[package]",
-            "building": "[package]",
-            "areas": "[name]",
-            "pip": "[requirement]",
-            "run": "[shell]",
-            "links": "{path: path}",
-            "path": "[path]",
-            "env": "{variable: value}",
-            "in_base": "?",
-            "harvested": "?",
-            "runtime_base": "value",
-            "because": "line",
-        },
-        lists={"repositories": "repository", "downloads": "download", "probes": "probe"},
-        spread="component",
-    ),
-    "repository": Shape(
-        noun="a repository",
-        kind=model.Repository,
-        fields={
-            "name": "name",
-            "key_url": "url",
-            "fingerprint": "fingerprint",
-            "uri": "url",
-            "suite": "suite",
-            "components": "[word]",
-            "origin": "word",
-        },
-        sourced=False,
-    ),
-    "download": Shape(
-        noun="a download",
-        kind=model.Download,
-        fields={
-            "of": "component",
-            "url": "url",
-            "to": "path",
-            "sha256": "{word: sha256}",
-            "checksum": "id",
-            "mode": "mode",
-            "unpack": "?",
-        },
-        sourced=False,
-    ),
-    "probe": Shape(
-        noun="a probe",
-        kind=model.Probe,
-        fields={
-            "run": "[line]",
-            "after": "before",
-            "wanted": "word",
-            "match": "|".join(model.MATCHES),
-            "runtime": "?",
-        },
-        sourced=False,
-    ),
-    "step": Shape(
-        noun="a step",
-        kind=model.BuildStep,
-        fields={
-            "name": "name",
-            "stage": "|".join(model.STAGES),
-            "run": "[shell]",
-            "env": "{variable: value}",
-            "packages": "[package]",
-            "runtime": "[package]",
-            "workdir": "path",
-        },
-        lists={"downloads": "download"},
-    ),
-    "refusal": Shape(
-        noun="a refusal",
-        kind=model.Refusal,
-        fields={"because": "line"},
-        conditional=True,
-    ),
-    "option": Shape(
-        noun="an option",
-        kind=model.RecipeOption,
-        fields={
-            "name": "name",
-            "about": "line",
-            "env": "{variable: value}",
-            "words": "[word]",
-            "takes": "|".join(OPTION_VALUES),
-            "because": "line",
-        },
-    ),
-}
+BOOK, RECIPE = _shape(model.Book), _shape(model.Recipe)
+SHAPES = {name: _shape(part) for name, part in _PARTS.items()}
 """The parts by the name under which `lists` mention them."""

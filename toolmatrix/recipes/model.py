@@ -7,6 +7,7 @@ describes each part.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from typing import Annotated
 
 from toolmatrix.errors import Position
 from toolmatrix.value import Value
@@ -21,9 +22,57 @@ MATCHES = ("series", "minor", "exact")
 APT = "apt"
 MANAGERS = (APT, "dnf")
 
+OPTION_VALUES: Mapping[str, tuple[str, str]] = {
+    "level": (r"[0-9]", "a digit"),
+    "modules": (
+        r"[A-Za-z0-9_]+=[0-9](,[A-Za-z0-9_]+=[0-9])*",
+        "`MODULE=LEVEL`, several with commas",
+    ),
+}
+"""By what an option takes the pattern of its value, and what is expected."""
+OPTION_EXAMPLES: Mapping[str, str] = {"level": "1", "modules": "executor=1"}
+"""A value of each kind."""
 
-class Part(Value):
+# Texts by their shapes, see `TEXTS` of `fields`. A text without a shape is no key of a file.
+Before = Annotated[str, "before"]
+ComponentName = Annotated[str, "component"]
+Condition = Annotated[str, "condition"]
+Date = Annotated[str, "date"]
+Fingerprint = Annotated[str, "fingerprint"]
+Flag = Annotated[str, "flag"]
+Id = Annotated[str, "id"]
+Line = Annotated[str, "line"]
+Mode = Annotated[str, "mode"]
+Name = Annotated[str, "name"]
+Package = Annotated[str, "package"]
+Path = Annotated[str, "path"]
+Requirement = Annotated[str, "requirement"]
+Sha256 = Annotated[str, "sha256"]
+Shell = Annotated[str, "shell"]
+Suite = Annotated[str, "suite"]
+Text = Annotated[str, "value"]
+Url = Annotated[str, "url"]
+Variable = Annotated[str, "variable"]
+Word = Annotated[str, "word"]
+
+
+class RecipeEntry(Value):
+    """A mapping of a file, which messages call by its noun.
+
+    A `conditional` one must have conditions. A `sourced` one needs a source, its inner parts do not. A list under the
+    key `spread` gives one part for each of its items.
+    """
+
+    noun = "the recipe"
+    conditional = False
+    sourced = False
+    spread = ""
+
+
+class Part(RecipeEntry):
     """One statement of a recipe: when it holds, its source (an id), and its position in the file."""
+
+    sourced = True
 
     when: tuple[tuple[str, str], ...] = ()
     source: str = ""
@@ -37,12 +86,15 @@ class Download(Part):
     `unpack` it is a tar archive whose single folder becomes `to`.
     """
 
-    of: str = ""
-    url: str
-    to: str
-    sha256: Mapping[str, str] = {}
-    checksum: str = ""
-    mode: str = ""
+    noun = "a download"
+    sourced = False
+
+    of: ComponentName = ""
+    url: Url
+    to: Path
+    sha256: Mapping[Word, Sha256] = {}
+    checksum: Id = ""
+    mode: Mode = ""
     unpack: bool = False
 
 
@@ -52,13 +104,16 @@ class Repository(Part):
     Its packages are preferred to those of the distribution.
     """
 
-    name: str
-    key_url: str
-    fingerprint: str
-    uri: str
-    suite: str
-    components: tuple[str, ...] = ()
-    origin: str = ""
+    noun = "a repository"
+    sourced = False
+
+    name: Name
+    key_url: Url
+    fingerprint: Fingerprint
+    uri: Url
+    suite: Suite
+    components: tuple[Word, ...] = ()
+    origin: Word = ""
 
 
 class Probe(Part):
@@ -69,10 +124,13 @@ class Probe(Part):
     itself. The runtime image is checked only by probes with `runtime`.
     """
 
-    run: tuple[str, ...]
-    after: str = ""
-    wanted: str = ""
-    match: str = "series"
+    noun = "a probe"
+    sourced = False
+
+    run: tuple[Line, ...]
+    after: Before = ""
+    wanted: Word = ""
+    match: Annotated[str, MATCHES] = "series"
     runtime: bool = False
 
 
@@ -87,23 +145,26 @@ class Provision(Part):
     why a component is in no image at all. A `harvested` one also applies to releases read from the package index.
     """
 
-    component: str
-    packages: tuple[str, ...] = ()
-    runtime: tuple[str, ...] = ()
-    building: tuple[str, ...] = ()
+    noun = "a provision"
+    spread = "component"
+
+    component: ComponentName
+    packages: tuple[Package, ...] = ()
+    runtime: tuple[Package, ...] = ()
+    building: tuple[Package, ...] = ()
     repositories: tuple[Repository, ...] = ()
-    areas: tuple[str, ...] = ()
+    areas: tuple[Name, ...] = ()
     downloads: tuple[Download, ...] = ()
-    pip: tuple[str, ...] = ()
-    run: tuple[str, ...] = ()
-    links: Mapping[str, str] = {}
-    path: tuple[str, ...] = ()
-    env: Mapping[str, str] = {}
+    pip: tuple[Requirement, ...] = ()
+    run: tuple[Shell, ...] = ()
+    links: Mapping[Path, Path] = {}
+    path: tuple[Path, ...] = ()
+    env: Mapping[Variable, Text] = {}
     probes: tuple[Probe, ...] = ()
     in_base: bool = False
     harvested: bool = False
-    runtime_base: str = ""
-    because: str = ""
+    runtime_base: Text = ""
+    because: Line = ""
 
     @property
     def brings(self) -> bool:
@@ -115,29 +176,36 @@ class Provision(Part):
 class Distro(Part):
     """A distribution as an image sees it: its package manager, names, and the day its support ends."""
 
-    family: str
-    manager: str
-    codename: str = ""
-    os: str
-    os_version: str
-    ends: str = ""
+    noun = "a distribution"
+    conditional = True
+
+    family: Name
+    manager: Annotated[str, MANAGERS]
+    codename: Word = ""
+    os: Word
+    os_version: Word
+    ends: Date = ""
 
 
 class Compiler(Part):
     """A compiler of C and C++ in an image: the programs that `cc` and `c++` call."""
 
-    cc: str
-    cxx: str
+    noun = "a compiler"
+
+    cc: Path
+    cxx: Path
 
 
 class Effect(Part):
     """An effect of a compiler flag that a preprocessor can see: `holds` is the condition of an `#if`."""
 
-    flag: str
-    name: str
-    expected: str
-    otherwise: str
-    holds: str
+    noun = "an effect"
+
+    flag: Flag
+    name: Name
+    expected: Word
+    otherwise: Word
+    holds: Condition
 
 
 class MirrorSetting(Part):
@@ -149,11 +217,13 @@ class MirrorSetting(Part):
     out of a folder, and names it as `<folder>`.
     """
 
-    to: str
-    package: str = ""
-    head: str = ""
-    each: str = ""
-    folder: str = ""
+    noun = "the setting of a mirror"
+
+    to: Path
+    package: Package = ""
+    head: Line = ""
+    each: Line = ""
+    folder: Line = ""
 
 
 class ArchiveSnapshot(Part):
@@ -163,18 +233,24 @@ class ArchiveSnapshot(Part):
     files say; there is none from before `since`. `options` are lines of the configuration of apt.
     """
 
-    lines: tuple[str, ...]
-    origin: str
-    replaces: tuple[str, ...] = ()
-    since: str = ""
-    options: tuple[str, ...] = ()
+    noun = "a snapshot"
+    conditional = True
+
+    lines: tuple[Line, ...]
+    origin: Word
+    replaces: tuple[Path, ...] = ()
+    since: Date = ""
+    options: tuple[Line, ...] = ()
 
 
 class Installer(Part):
     """A release of pip and the SHA-256 of its wheel, for images whose own pip does not resolve."""
 
-    version: str
-    sha256: str
+    noun = "an installer"
+    conditional = True
+
+    version: Word
+    sha256: Sha256
 
 
 class BuildStep(Part):
@@ -183,20 +259,25 @@ class BuildStep(Part):
     `packages` are those of the image that builds, `runtime` what the result needs in the runtime image.
     """
 
-    name: str
-    stage: str
-    run: tuple[str, ...] = ()
-    env: Mapping[str, str] = {}
-    packages: tuple[str, ...] = ()
-    runtime: tuple[str, ...] = ()
+    noun = "a step"
+
+    name: Name
+    stage: Annotated[str, STAGES]
+    run: tuple[Shell, ...] = ()
+    env: Mapping[Variable, Text] = {}
+    packages: tuple[Package, ...] = ()
+    runtime: tuple[Package, ...] = ()
     downloads: tuple[Download, ...] = ()
-    workdir: str = ""
+    workdir: Path = ""
 
 
 class Refusal(Part):
     """Answers that a recipe cannot build: the target is left out, with `because` as the reason."""
 
-    because: str
+    noun = "a refusal"
+    conditional = True
+
+    because: Line
 
 
 class Source(Value):
@@ -215,19 +296,21 @@ class RecipeOption(Part):
     `{value}`, if it has one. One with `because` is known and refused.
     """
 
-    name: str
-    about: str
-    env: Mapping[str, str] = {}
-    words: tuple[str, ...] = ()
-    takes: str = ""
-    because: str = ""
+    noun = "an option"
+
+    name: Name
+    about: Line
+    env: Mapping[Variable, Text] = {}
+    words: tuple[Word, ...] = ()
+    takes: Annotated[str, OPTION_VALUES] = ""
+    because: Line = ""
 
 
 OPTION = "option"
 """In conditions of steps it names the options that are switched on."""
 
 
-class Book(Value):
+class Book(RecipeEntry):
     """One file: distributions, compilers, provisions, flags, mirrors, snapshots and installers, and their sources."""
 
     distros: tuple[Distro, ...] = ()
@@ -252,15 +335,15 @@ class Recipe(Book):
     it starts from runtime images, and takes of the built-in provisions what is there at run time.
     """
 
-    name: str
-    about: str
-    builds: tuple[str, ...] = ()
-    targets: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
-    tools: tuple[str, ...] = ()
+    name: Name
+    about: Line
+    builds: tuple[ComponentName, ...] = ()
+    targets: tuple[Name, ...] = ()
+    needs: tuple[ComponentName, ...] = ()
+    tools: tuple[ComponentName, ...] = ()
     steps: tuple[BuildStep, ...] = ()
-    artifacts: tuple[str, ...] = ()
-    carries: tuple[str, ...] = ()
+    artifacts: tuple[Path, ...] = ()
+    carries: tuple[Path, ...] = ()
     probes: tuple[Probe, ...] = ()
     refuses: tuple[Refusal, ...] = ()
     options: tuple[RecipeOption, ...] = ()

@@ -150,8 +150,10 @@ class _RecipeReader:
 
     def part(self, node: YamlNode, shape: tables.Shape, extra: tuple[str, ...] = ()) -> Any:
         """The part that a mapping describes."""
-        shared = (*(("when", "source") if shape.part else ()), *extra)
-        nodes = node.only(shape.noun, (*shape.fields, *shape.lists, *shared), shape.required)
+        kind = shape.kind
+        is_part = issubclass(kind, Part)
+        shared = (*(("when", "source") if is_part else ()), *extra)
+        nodes = node.only(kind.noun, (*shape.fields, *shape.lists, *shared), shape.required)
         values: dict[str, Any] = {}
         for name, entry in nodes.items():
             if name in shape.fields:
@@ -161,14 +163,15 @@ class _RecipeReader:
                 values[name] = tuple(
                     element for item in entry.sequence(name) for element in self.parts(item, inner)
                 )
-        if shape.part:
+        if is_part:
             values["at"] = node.where
-            values["source"] = self.source(node, nodes, shape)
-        return shape.kind(**values)
+            values["source"] = self.source(node, nodes, kind)
+        return kind(**values)
 
     def parts(self, node: YamlNode, shape: tables.Shape) -> list[Any]:
         """The parts that a mapping describes: one for each of its conditions and components."""
-        nodes = node.mapping(shape.noun)
+        spread = shape.kind.spread
+        nodes = node.mapping(shape.kind.noun)
         part = self.part(node, shape)
         # Each becomes a part of its own, so that a part always has one condition and one component.
         steps = shape.kind is model.BuildStep
@@ -177,18 +180,16 @@ class _RecipeReader:
             if "when" in nodes
             else [()]
         )
-        spread = (
-            [{shape.spread: name} for name in getattr(part, shape.spread)] if shape.spread else [{}]
-        )
-        return [part.replace(when=when, **named) for named in spread for when in whens]
+        each = [{spread: name} for name in getattr(part, spread)] if spread else [{}]
+        return [part.replace(when=when, **named) for named in each for when in whens]
 
-    def source(self, node: YamlNode, nodes: Mapping[str, YamlNode], shape: tables.Shape) -> str:
+    def source(
+        self, node: YamlNode, nodes: Mapping[str, YamlNode], kind: type[model.RecipeEntry]
+    ) -> str:
         """The source of a statement; an inner part may have none of its own."""
         if "source" not in nodes:
-            if shape.sourced:
-                node.fail(
-                    f"{shape.noun} has no `source`", expected="`source:`", found="no such key"
-                )
+            if kind.sourced:
+                node.fail(f"{kind.noun} has no `source`", expected="`source:`", found="no such key")
             return ""
         name = nodes["source"].string("source")
         if name not in self.sources:

@@ -17,8 +17,7 @@ from toolmatrix.errors import CannotSay, NoImage, RenderError, ToolMissing
 from toolmatrix.factbase import lookups, pulling, variants
 from toolmatrix.factbase.index import Index
 from toolmatrix.lockfile.model import LockedPackage, PackageQuestion
-from toolmatrix.recipes.fields import OPTION_VALUES
-from toolmatrix.recipes.model import APT, OPTION, STAGES, Download
+from toolmatrix.recipes.model import APT, OPTION, OPTION_VALUES, STAGES, Download
 from toolmatrix.recipes.read import Picker, merged_steps
 from toolmatrix.rendering import answer, mirrors, pinning
 from toolmatrix.rendering.model import ImagePlan, Job, Runtime
