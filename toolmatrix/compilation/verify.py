@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
-import struct
 import tempfile
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -170,20 +170,15 @@ def _differing(ours: bytes, theirs: bytes, offset: int) -> tuple[str, ...]:
 
 
 def _sections(content: bytes) -> dict[str, slice]:
-    # Objects and cubins of nvcc and clang are 64-bit and little-endian; the fields are those of elf.h, Elf64_Shdr.
-    if content[:6] != b"\x7fELF\x02\x01" or len(content) < 64:
+    from elftools.elf.elffile import ELFFile
+
+    try:
+        sections = [*ELFFile(io.BytesIO(content)).iter_sections()]
+    # A result may be truncated, or only look like ELF: pyelftools then raises whatever its parts do.
+    except Exception:  # noqa: BLE001
         return {}
-    table = struct.unpack_from("<Q", content, 40)[0]
-    size, count, names_at = struct.unpack_from("<HHH", content, 58)
-    # A result may be truncated, or only look like ELF.
-    if size < 64 or table + size * count > len(content) or names_at >= count:
-        return {}
-    headers = [struct.unpack_from("<IIQQQQ", content, table + size * n) for n in range(count)]
-    _, _, _, _, start, length = headers[names_at]
-    names = content[start : start + length]
-    nobits = 8
     return {
-        names[name:].split(b"\0", 1)[0].decode("utf-8", "replace"): slice(at, at + long)
-        for name, kind, _, _, at, long in headers
-        if kind not in (0, nobits)
+        section.name: slice(section["sh_offset"], section["sh_offset"] + section["sh_size"])
+        for section in sections
+        if section["sh_type"] not in ("SHT_NULL", "SHT_NOBITS")
     }
