@@ -10,11 +10,11 @@ from toolmatrix.api import Report
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.command import COMMANDS, PRINTED, all_options, command, every_format, meanings
 from toolmatrix.command.option import option
-from toolmatrix.documents import Annotated, MatrixHead, Ordinal, TypedDict
+from toolmatrix.documents import Annotated, Any, MatrixHead, Ordinal, TypedDict
 from toolmatrix.errors import NothingMatched, ToolmatrixError
 from toolmatrix.report import answer, terminal
 from toolmatrix.request.names import Names, check_length
-from toolmatrix.value import Value
+from toolmatrix.value import Document
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def search(
     return Report(words=partial(_text, document), document=lambda: document)
 
 
-def _program_entries() -> Iterator[Findable]:
+def _program_entries() -> Iterator[Hit]:
     """Commands, options, formats, codes and topics of this program."""
     from toolmatrix.cli import topics
     from toolmatrix.rendering import formats
@@ -89,14 +89,14 @@ MATCHES = ("exact", "prefix", "word", "inside", "says", "like")
 _LIKE = 0.75
 
 
-class Hit(TypedDict):
+class Hit(Document):
     """One thing that the text may mean."""
 
-    match: Annotated[str, MATCHES]
+    match: Annotated[str, MATCHES] = ""
     kind: str
     """such as component, device, source, command or option"""
     name: str
-    names: list[str]
+    names: tuple[str, ...] = ()
     says: str
     command: str
 
@@ -109,20 +109,10 @@ class SearchDocument(TypedDict):
     text: str
     found: Ordinal
     """how many there are, of which `hits` has as many as were asked for"""
-    hits: list[Hit]
+    hits: list[Annotated[dict[str, Any], Hit]]
 
 
-class Findable(Value):
-    """One thing that can be found: a name of a kind, what it is, the command to type next, other names of it."""
-
-    kind: str
-    name: str
-    says: str
-    command: str
-    names: tuple[str, ...] = ()
-
-
-def _entries(index: Index) -> Iterator[Findable]:
+def _entries(index: Index) -> Iterator[Hit]:
     """Everything in a matrix that has a name: components, named releases, products, sources."""
     header = index.header
     others: dict[str, list[str]] = {}
@@ -149,7 +139,7 @@ def _entries(index: Index) -> Iterator[Findable]:
         yield _entry("source", name, f"{source.title}, read {source.read}", command)
 
 
-def _named(index: Index, component: str) -> Iterator[Findable]:
+def _named(index: Index, component: str) -> Iterator[Hit]:
     facts = index.component(component)
     title = index.header["components"][component]["title"]
     for version, number in zip(facts.versions, facts.releases, strict=True):
@@ -162,14 +152,12 @@ def _named(index: Index, component: str) -> Iterator[Findable]:
 
 def _entry(
     kind: str, name: str, says: str, command: Sequence[str], names: Sequence[str] = ()
-) -> Findable:
+) -> Hit:
     line = shlex.join(("toolmatrix", *command))
-    return Findable(kind=kind, name=name, says=says, command=line, names=tuple(names))
+    return Hit(kind=kind, name=name, says=says, command=line, names=tuple(names))
 
 
-def _find_matches(
-    index: Index, text: str, more: Iterable[Findable] = ()
-) -> list[tuple[str, Findable]]:
+def _find_matches(index: Index, text: str, more: Iterable[Hit] = ()) -> list[Hit]:
     """What a text may mean, with how it matches, best first; `more` are entries besides those of the matrix."""
     check_length(text)
     wanted = _plain(text)
@@ -178,7 +166,7 @@ def _find_matches(
     # `rtx 4090` matches at a word of `GeForce RTX 4090`.
     pattern = re.compile(r"(?<![^\W_])" + r"[\W_]*".join(wanted))
     known = [*_named_releases(index, text), *_entries(index), *more]
-    ranked: dict[str, list[Findable]] = {match: [] for match in MATCHES}
+    ranked: dict[str, list[Hit]] = {match: [] for match in MATCHES}
     for entry in known:
         match = _match(wanted, pattern, text, entry)
         if match:
@@ -191,10 +179,10 @@ def _find_matches(
         }
         near = difflib.get_close_matches(wanted, by_name, 5, _LIKE)
         ranked["like"] = list(dict.fromkeys(by_name[name] for name in near))
-    return [(match, entry) for match, entries in ranked.items() for entry in entries]
+    return [entry.replace(match=match) for match, entries in ranked.items() for entry in entries]
 
 
-def _named_releases(index: Index, text: str) -> Iterator[Findable]:
+def _named_releases(index: Index, text: str) -> Iterator[Hit]:
     """The releases that a text names, where it is a request such as `torch==2.6`."""
     names = Names(index)
     try:
@@ -210,7 +198,7 @@ def _named_releases(index: Index, text: str) -> Iterator[Findable]:
         yield _entry(kind, text, f"{terminal.plural(count, kind)} of {title}", ("show", text))
 
 
-def _match(wanted: str, pattern: re.Pattern[str], text: str, entry: Findable) -> str:
+def _match(wanted: str, pattern: re.Pattern[str], text: str, entry: Hit) -> str:
     names = (entry.name, *entry.names)
     plain = [_plain(name) for name in names]
     if wanted in plain:
@@ -228,9 +216,7 @@ def _plain(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.lower())
 
 
-def _document(
-    index: Index, text: str, matches: Sequence[tuple[str, Findable]], most: int
-) -> SearchDocument:
+def _document(index: Index, text: str, matches: Sequence[Hit], most: int) -> SearchDocument:
     """The hits as JSON values, at most so many (0: all), and how many there are."""
     visible = matches[:most] if most else matches
     return {
@@ -238,17 +224,7 @@ def _document(
         "matrix": answer.head(index),
         "text": text,
         "found": len(matches),
-        "hits": [
-            {
-                "match": match,
-                "kind": entry.kind,
-                "name": entry.name,
-                "names": list(entry.names),
-                "says": entry.says,
-                "command": entry.command,
-            }
-            for match, entry in visible
-        ],
+        "hits": [hit.to_json() for hit in visible],
     }
 
 
