@@ -219,14 +219,9 @@ def _has_text(path: str, text: str) -> bool:
 
 def describe_counts(lock: Lock) -> str:
     """The numbers of what a lock holds, in words."""
-    targets = [
-        target
-        for environment in lock.environments.values()
-        for target in environment.targets.values()
-    ]
-    components = sum(len(target.components) for target in targets)
-    counts = [plural(len(targets), "target"), plural(components, "component")]
-    closures = [target.closure for target in targets if target.closure]
+    components = sum(len(target.components) for target in lock.answers)
+    counts = [plural(len(lock.answers), "target"), plural(components, "component")]
+    closures = [target.closure for target in lock.answers if target.closure]
     if closures:
         counts.append(plural(sum(len(closure.packages) for closure in closures), "package"))
         sources = dict.fromkeys(name for closure in closures for name in closure.sources)
@@ -308,12 +303,7 @@ def preferred_releases(
     names = Names(index)
     moving = {names.component(name.lower()) for name in upgrade}
     lock = lock_file.read(path)
-    locked = {
-        name
-        for environment in lock.environments.values()
-        for target in environment.targets.values()
-        for name in target.components
-    }
+    locked = {name for target in lock.answers for name in target.components}
     for name in sorted(moving - locked):
         raise NothingMatched(
             f"{path} has no {name}",

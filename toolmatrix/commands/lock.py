@@ -261,10 +261,7 @@ def _notes(index: Index, existing: Lock, changes: model.Differences) -> list[str
             f"the facts behind {plural(changes.count('moved'), 'component')} changed; `toolmatrix lock` records them"
         )
     count = sum(
-        component.kept
-        for environment in existing.environments.values()
-        for target in environment.targets.values()
-        for component in target.components.values()
+        component.kept for target in existing.answers for component in target.components.values()
     )
     if count:
         notes.append(

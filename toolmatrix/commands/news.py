@@ -185,9 +185,8 @@ def _kept(since: str, after: OpenMatrix) -> OpenMatrix:
 
 
 def _chosen_in(lock: Lock) -> Iterator[tuple[str, str]]:
-    for environment in lock.environments.values():
-        for target in environment.targets.values():
-            yield from ((name, entry.version) for name, entry in target.components.items())
+    for target in lock.answers:
+        yield from ((name, entry.version) for name, entry in target.components.items())
 
 
 def _of_lock(
@@ -215,8 +214,7 @@ def _of_lock(
         ]
     rests = {
         fact
-        for environment in lock.environments.values()
-        for target in environment.targets.values()
+        for target in lock.answers
         for entry in target.components.values()
         for fact in entry.facts
     }

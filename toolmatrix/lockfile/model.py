@@ -215,6 +215,15 @@ class Lock(Value):
         return environment.targets if environment is not None else {}
 
     @property
+    def answers(self) -> list[LockedTarget]:
+        """The answer for each target of each environment."""
+        return [
+            target
+            for environment in self.environments.values()
+            for target in environment.targets.values()
+        ]
+
+    @property
     def all_targets(self) -> dict[str, LockedTarget]:
         """The targets of every environment; of one name the last."""
         return {
