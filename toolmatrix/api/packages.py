@@ -52,13 +52,11 @@ def resolve_packages(
     from toolmatrix.harvest import families
     from toolmatrix.harvest.closures import closure
     from toolmatrix.harvest.resolver import Uv
-    from toolmatrix.harvest.transport import Session
 
-    uv, session, closures = Uv(env, "--packages"), Session(), {}
+    uv, closures = Uv(env, "--packages"), {}
     pending = dict(questions(index, lock))
+    session, _ = families.open_session(env)
     try:
-        where = families.indexes(env)
-        session.trust(where.certificates, where.proxy)
         for done, (key, question) in enumerate(pending.items(), 1):
             day = parse_arguments(lock.environments[key[0]].request).get("at", "")
             closures[key] = closure(uv, session, question, _closure(previous, key), day)

@@ -235,11 +235,8 @@ class Sources(Value):
 
 def online_sources(env: Mapping[str, str]) -> Sources:
     """The index and the resolver of this machine. Raises ToolMissing."""
-    from toolmatrix.harvest.transport import Session
-
-    where, session = families.indexes(env), Session()
-    session.trust(where.certificates, where.proxy)
-    return Sources(releases=partial(project.releases, session, where.urls), resolver=Uv(env))
+    session, urls = families.open_session(env)
+    return Sources(releases=partial(project.releases, session, urls), resolver=Uv(env))
 
 
 def _audited(

@@ -194,12 +194,9 @@ def _driver(toolkit: str, index: Index) -> Fetched:
 
 def _fetched(wanted: Collection[WantedFile], to: str) -> tuple[FetchedFile, ...]:
     came = []
-    from toolmatrix.harvest.transport import Session
-
-    with caller().progress("fetching", "files") as progress, closing(Session()) as session:
-        where = families.indexes(caller().env)
-        session.trust(where.certificates, where.proxy)
-        getter = FileGetter(session, where.urls)
+    session, urls = families.open_session(caller().env)
+    with caller().progress("fetching", "files") as progress, closing(session):
+        getter = FileGetter(session, urls)
         for done, file in enumerate(wanted, 1):
             came.append(getter.get(file, to))
             progress.at(done, len(wanted))

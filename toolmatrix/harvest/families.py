@@ -310,6 +310,15 @@ def indexes(env: Mapping[str, str]) -> Indexes:
     )
 
 
+def open_session(env: Mapping[str, str]) -> tuple[Session, tuple[str, ...]]:
+    """A session for the package indexes that pip is configured for, and their addresses. Raises ToolMissing."""
+    from toolmatrix.harvest.transport import Session
+
+    where, session = indexes(env), Session()
+    session.trust(where.certificates, where.proxy)
+    return session, where.urls
+
+
 def index_urls(context: HarvestContext) -> tuple[str, ...]:
     """The addresses of the package indexes of a harvest, for which its session is set up."""
     from pathlib import Path
