@@ -17,8 +17,8 @@ from toolmatrix.factbase import pieces, yamlfile
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.versions import Scale, SelectorError
 from toolmatrix.factbase.yamlfile import YamlNode
-from toolmatrix.recipes import fields, model
 from toolmatrix.recipes import fields as tables
+from toolmatrix.recipes import model
 from toolmatrix.recipes.model import Part
 from toolmatrix.value import Value
 
@@ -385,7 +385,7 @@ def _admits(scheme: str, versions: tuple[str, ...], selector: str) -> bool:
 
 def _fill_text(text: str, values: Mapping[str, str], at: Position | None) -> str:
     try:
-        return fields.fill(text, values)
+        return tables.fill(text, values)
     except KeyError as error:
         raise RecipeError(
             f"the answer has no {error.args[0]}",
