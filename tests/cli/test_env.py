@@ -47,6 +47,12 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str | None], in
         {"torch": "2.4.1"},
         0,
     ),
+    "a pin of two numbers is one release": (
+        {"requirements.txt": "torch==2.1\ntorchvision==0.16.*\n"},
+        {},
+        {"torch": "2.1.0", "torchvision": "0.16.0"},
+        0,
+    ),
     "requirements pin what a project leaves open, and add to it": (
         {
             "setup.py": "from setuptools import setup\nsetup(install_requires=['torch'])\n",

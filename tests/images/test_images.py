@@ -8,6 +8,7 @@ import lzma
 import subprocess
 import tarfile
 import threading
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -234,7 +235,7 @@ def test_the_configuration_is_kept_as_it_is() -> None:
 def test_without_a_platform_it_is_that_of_this_machine(
     machine: str, place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("platform.machine", lambda: machine)
+    monkeypatch.setattr("os.uname", lambda: SimpleNamespace(machine=machine))
     both = [images.image(FIRST, platform=f"linux/{name}") for name in ("amd64", "arm64")]
     files = images.layout(*both)
     wanted = both[place].entry["digest"]

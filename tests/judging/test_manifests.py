@@ -195,7 +195,7 @@ def container(*lines: str) -> str:
         # jaxlib of that time was compiled before NumPy 2.
         (
             container("FROM python:3.9", "RUN pip install flax==0.6.8 jaxlib==0.4.13"),
-            ["TM112 + flax==0.6.8 + jaxlib==0.4.13"],
+            ["TM112 + flax==0.6.8", "TM112 + flax==0.6.8 + jaxlib==0.4.13"],
         ),
         # An index that nobody read may have what no other one has.
         (

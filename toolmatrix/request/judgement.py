@@ -22,7 +22,7 @@ from toolmatrix.value import NamedTuple, Value
 ARCH, DEVICE = "arch", "device"
 RUNTIME = (DEVICE, "driver")
 """What a container has from the machine that it runs on."""
-_PIN = re.compile(r"==(\d+(?:\.\d+)*)")
+_PIN = re.compile(r"={2,3}(\d+(?:\.\d+)*)")
 # A release with a local version, which only an index of its maker has.
 _LOCAL_PIN = re.compile(r"==\s*(\d[\w.]*\+[\w.]+)")
 _FILE = re.compile(r"\.whl(?:$|[#?])")
@@ -130,6 +130,14 @@ def local_version(item: Item) -> str:
     match = _LOCAL_PIN.fullmatch(item.specifier.strip())
     elsewhere = item.kind != PIP or item.bounds or item.indexes or item.alone or item.installed
     return match[1] if match and not elsewhere else ""
+
+
+def exact(scale: Scale, selector: str) -> str:
+    """A selector of pip as one of the matrix: `==2.1` is 2.1.0 alone (PEP 440), and no series, if there is one."""
+    pinned = _PIN.fullmatch(selector)
+    release = f"==={pinned[1]}" if pinned else selector
+    known = scale.select(release) if pinned else 0
+    return release if known and known != scale.select(selector) else selector
 
 
 def missing(index: Index, part: RequestedPart, package: str) -> MissingRelease | None:

@@ -42,6 +42,7 @@ from toolmatrix.request.judgement import (
     MissingRelease,
     RequestedPart,
     RequestedParts,
+    exact,
     is_file,
     local_version,
     missing,
@@ -319,7 +320,7 @@ class _Reader:
                 self.missing.append(absent)
                 del self.parts[-1]
             return
-        self.build(item, component, package, selector)
+        self.build(item, component, package, exact(self.names.scale(component), selector))
 
     def lists(self, component: str, selector: str) -> bool:
         """True if the matrix knows releases that a selector admits."""
