@@ -237,6 +237,26 @@ def test_a_file_is_printed_in_the_place_of_the_answer(real: Cli, here: Path) -> 
     assert real("env", "--write", "poetry").code == 2
 
 
+@pytest.mark.parametrize(
+    ("wanted", "device", "bound"),
+    [
+        ("jax[cuda12]==0.12.0.1", "GTX 1080", "nvidia-cudnn-cu12<=9.10.2.21"),
+        ("tensorflow[and-cuda]==2.21.0", "V100", "nvidia-cudnn-cu12<=9.3.0.75"),
+        ("tensorflow[and-cuda]==2.21.0", "H100", ""),
+        # A pin of METADATA needs no bound.
+        ("torch==2.9.1", "V100", ""),
+    ],
+)
+def test_a_library_is_no_newer_than_what_runs_on_the_device(
+    wanted: str, device: str, bound: str, here: Path
+) -> None:
+    (here / "requirements.txt").write_text(wanted)
+    (plan,) = toolmatrix.env(here, device=device).plans.values()
+    assert [pin for pin in plan.pins if "cudnn" in pin] == [bound] * bool(bound)
+    text = toolmatrix.resolve(wanted, device=device, from_="wheel").text()
+    assert ("cudnn-cu" in text.partition("\n\n")[0]) == bool(bound)
+
+
 CODE = {
     "own/core.py": "import os, numpy.linalg\nfrom own import x\nif TYPE_CHECKING:\n    import typed\n"
     "try:\n    import apex\nexcept ImportError:\n    import fallback\n",

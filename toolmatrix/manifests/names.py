@@ -138,6 +138,12 @@ def family(component: str) -> str:
     return releases.get(component, "")
 
 
+def library_packages() -> Mapping[str, str]:
+    """The packages of libraries that extras of frameworks bring, by component; `{cuda}` is the major of the toolkit."""
+    packages_by_component: Mapping[str, str] = _read()["library_packages"]["packages"]
+    return packages_by_component
+
+
 def wheels_alone() -> frozenset[str]:
     """Components that have wheels and no source distribution on the package index."""
     return frozenset(_read()["wheels_alone"]["packages"])

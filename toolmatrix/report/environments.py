@@ -164,7 +164,7 @@ def environment(
         python=chosen.get("python", ""),
         versions={name: v for name, v in chosen.items() if not components[name]["variant_of"]},
         builds=tuple(builds),
-        packages=tuple(packages),
+        packages=(*packages, *variants.bounds(index, resolution, target)),
         unchecked=(*(line.text for line in apart), *case.unchecked),
     )
 

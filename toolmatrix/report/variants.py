@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.documents import Annotated, Literal, NotRequired, TypedDict
+from toolmatrix.factbase.evidence import UNKNOWN
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.preferences import limits
 from toolmatrix.value import Value
@@ -165,7 +166,55 @@ def commands(index: Index, resolution: Resolution, target: str, tool: str = "pip
             besides.append(f"{name}=={chosen[name]}")
         elif head["variants"] or head["framework"] or on_index(index, name):
             return []
+    besides += bounds(index, resolution, target)
     return installs([with_extras(build, chosen) for build in builds.values()], tool, besides)
+
+
+def bounds(index: Index, resolution: Resolution, target: str) -> Iterator[str]:
+    """Requirements that keep libraries of builds from releases that left out a device of the answer.
+
+    An extra of a build names a range of a library, of which an installer takes the newest.
+    """
+    chosen = resolution.chosen(target)
+    owners = carried(index, resolution, target) if "device" in chosen else {}
+    if not owners:
+        return
+    from toolmatrix.manifests.names import library_packages
+
+    for library, package in library_packages().items():
+        builds = [
+            choice
+            for choice in resolution.targets[target]
+            if index.header["components"][choice.component]["variant_of"] == owners.get(library)
+        ]
+        scale = index.scale(library)
+        newer = scale.everything & -(scale.bit(chosen.get(library, "")) << 1)
+        admitted = [
+            binding.allowed & newer
+            for build in builds
+            for binding in index.component(build.component).about(
+                library, index.scale(build.component).bit(build.version)
+            )
+        ]
+        newest = 1 << max(admitted, default=0).bit_length() >> 1
+        if newest > 1 and _leaves_out(index, library, newest, chosen):
+            name = package.format(cuda=chosen.get("cuda", "").partition(".")[0])
+            yield f"{name}<={chosen[library]}"
+
+
+def _leaves_out(index: Index, library: str, release: int, chosen: Mapping[str, str]) -> bool:
+    """True if a release of a library does not run on the device of an answer, beside the rest of it."""
+    device = index.scale("device").bit(chosen["device"])
+    return any(
+        not binding.allowed & device
+        for binding in index.component(library).about("device", release)
+        if binding.kind == "limits"
+        and binding.evidence != UNKNOWN
+        and all(
+            index.scale(name).bit(chosen.get(name, "")) & mask
+            for name, mask in binding.conditions.items()
+        )
+    )
 
 
 def on_index(index: Index, name: str) -> bool:
