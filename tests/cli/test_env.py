@@ -329,6 +329,16 @@ def test_the_environment_of_a_repository(name: str, tmp_path: Path) -> None:
     assert answer.exit_code == code
 
 
+def test_releases_before_the_known_ones_are_no_change(tmp_path: Path) -> None:
+    # IPython is known from its releases for Python 3.10 on, as many before them are not read.
+    files = {"requirements.txt": "torch==1.11.0\n", ".python-version": "3.8\n"}
+    answer = toolmatrix.env(write(tmp_path, files | {"a.py": "import IPython\nimport cv2\n"}))
+    document = answer.to_json()
+    assert (document["findings"], document["unchecked"]) == ([], ["ipython"])
+    assert " ipython" in answer.plans["x86"].commands("uv")[-1]
+    assert "releases before those that are known may go with the rest" in answer.text()
+
+
 def test_golden(real: Cli, here: Path) -> None:
     text = "torch==2.1.0\ntorchvision==0.16.0\nnumpy<2\nour-own-package\n-e .\n"
     write(here, {"requirements.txt": text})

@@ -165,7 +165,7 @@ def environment(
         versions={name: v for name, v in chosen.items() if not components[name]["variant_of"]},
         builds=tuple(builds),
         packages=(*packages, *variants.bounds(index, resolution, target)),
-        unchecked=(*(line.text for line in apart), *case.unchecked),
+        unchecked=(*(line.requirement for line in apart), *case.unchecked),
     )
 
 
@@ -234,7 +234,11 @@ class CaseReport:
         """What had to change, each with its reason and its place; without an answer what is in conflict."""
         if isinstance(self.answer.outcome, Unsatisfiable):
             return [self.conflict(core) for core in self.answer.outcome.cores]
-        return [self.finding(relaxation) for relaxation in self.answer.relaxed]
+        return [self.finding(relaxation) for relaxation in self.changes()]
+
+    def changes(self) -> list[Relaxation]:
+        """The lines that had to change."""
+        return [relaxation for relaxation in self.answer.relaxed if not relaxation.outside]
 
     def conflict(self, core: Core) -> FindingHead:
         """Lines that have no answer, however wide they are made."""
@@ -351,7 +355,10 @@ class CaseReport:
                 for line in case.lines
             ],
             "findings": self.findings(),
-            "unchecked": list(case.unchecked),
+            "unchecked": [
+                *(r.line.requirement for r in self.answer.relaxed if r.outside),
+                *case.unchecked,
+            ],
             "conda": list(case.conda),
             "unread": [
                 {"text": entry.text.text, "why": entry.why, "where": entry.where.to_json()}
@@ -367,11 +374,9 @@ class CaseReport:
         """The answer in words, and `further` of it; `refusal` is laid out in place of an environment."""
         notes = claims.Notes(self.index)
         blocks = [self.headline(entry, screen) for entry in self.environments()]
-        changes = self.answer.relaxed if self.resolution else ()
+        changes = self.changes() if self.resolution else ()
         blocks += [self.change(relaxation, notes, screen) for relaxation in changes]
-        blocks += [
-            [line for text in (*self.unread_facts(), *further) for line in screen.wrap(text)]
-        ]
+        blocks += [[line for text in (*self.doubts(), *further) for line in screen.wrap(text)]]
         for entry in self.environments():
             title = (
                 f"to create it on {entry.target}"
@@ -402,7 +407,7 @@ class CaseReport:
         request = self.answer.outcome.request
         devices = "".join(f" for {request.named(device)}" for device in request.devices)
         verdict = screen.style(self.outcome, self.outcome)
-        changes = len(self.answer.relaxed)
+        changes = len(self.changes())
         # A day that was not named is that of the newest pin.
         then = f" as of {request.at}, the day of the newest pin" if request.at != self.at else ""
         changed = f" with {terminal.plural(changes, 'change')}" if changes else ""
@@ -435,6 +440,13 @@ class CaseReport:
         if not self.resolution.known:
             texts += [entry["text"] for entry in remarks.unread(self.resolution)]
         return texts
+
+    def doubts(self) -> list[str]:
+        """The same in fewer sentences."""
+        if self.resolution is None or self.resolution.known:
+            return self.unread_facts()
+        unread = remarks.unread(self.resolution)
+        return [*self.unread_facts()[: -len(unread)], *remarks.summarized(unread)]
 
     def newer(self) -> list[str]:
         """The newer releases that were left out, as no fact supports them, and why."""
@@ -472,7 +484,9 @@ class CaseReport:
     def rest(self, screen: Terminal) -> Iterator[list[str]]:
         """What was passed on unchecked, and what was not read."""
         case = self.case
+        earlier = [r.line.package for r in self.answer.relaxed if r.outside]
         for title, texts in (
+            ("not checked: releases before those that are known may go with the rest", earlier),
             ("not checked: the matrix has no facts about them", case.unchecked),
             ("not checked, and left to conda", case.conda),
         ):

@@ -19,7 +19,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.factbase.index import Index
     from toolmatrix.factbase.records import BuildRecord
@@ -151,6 +151,23 @@ def unread(resolution: Resolution) -> list[UnreadEntry]:
     ]
     pairs = (pair for pair in resolution.touching if pair.decides)
     return [*silent, *(_touching(resolution, pair) for pair in pairs)]
+
+
+def summarized(entries: Sequence[UnreadEntry]) -> list[str]:
+    """What an answer rests on in a sentence each, and one for a part that is not joined with any of several others."""
+    incomplete = [entry["pair"]["one"] for entry in entries if _is_incomplete(entry)]
+    texts: dict[str, str] = {}
+    for entry in entries:
+        part = entry["pair"]["one"] if _is_incomplete(entry) else ""
+        more = incomplete.count(part) - 1
+        others = terminal.plural(more, "other part")
+        text = f"{entry['text']} or {others}" if more > 0 else entry["text"]
+        texts.setdefault(part or text, text)
+    return [*texts.values()]
+
+
+def _is_incomplete(entry: UnreadEntry) -> bool:
+    return "pair" in entry and entry["pair"]["reason"] == INCOMPLETE
 
 
 def _touching(resolution: Resolution, pair: Touching) -> UnreadEntry:

@@ -128,6 +128,11 @@ class CaseLine(Value):
         """The line as it is written."""
         return self.part.text
 
+    @property
+    def requirement(self) -> str:
+        """The line as a requirement of pip: of what code imports, the package."""
+        return self.package if self.part.item.imported else self.text
+
 
 class RepositoryCase(Value):
     """What a repository asks for: `lines` are about components, `unchecked` are further requirements of pip.

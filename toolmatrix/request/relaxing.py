@@ -40,11 +40,15 @@ class _Step(NamedTuple):
 
 
 class Relaxation(Value):
-    """A line, what was asked for in its place (nothing where it was dropped), and the conflict behind it, if any."""
+    """A line, what was asked for in its place (nothing where it was dropped), and the conflict behind it, if any.
+
+    It is `outside` where a release before those that are known may do, and nothing has to change.
+    """
 
     line: CaseLine
     asks: tuple[Ask, ...]
     core: Core | None = None
+    outside: bool = False
 
     @property
     def text(self) -> str:
@@ -216,8 +220,9 @@ class _Relaxing:
         """The lines that were widened, in the order of the case."""
         for number, level in enumerate(self.levels):
             if level:
-                core = self.cores.get(number)
-                yield Relaxation(line=self.lines[number], asks=self.asks(number), core=core)
+                line, asks = self.lines[number], self.asks(number)
+                outside = not asks and self.is_cut(line)
+                yield Relaxation(line=line, asks=asks, core=self.cores.get(number), outside=outside)
 
     def explained(self, relaxation: Relaxation) -> Relaxation:
         """A relaxation with the conflict of its line as it is written beside the others, as wide as they are."""
