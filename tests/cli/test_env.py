@@ -339,6 +339,20 @@ def test_releases_before_the_known_ones_are_no_change(tmp_path: Path) -> None:
     assert "releases before those that are known may go with the rest" in answer.text()
 
 
+def test_code_that_the_repository_compiles_is_named(tmp_path: Path) -> None:
+    extension = "from torch.utils.cpp_extension import CUDAExtension\nkind = CUDAExtension\n"
+    files = {
+        "requirements.txt": "torch==2.3.1\n",
+        "lib/ops/setup.py": extension,
+        "tests/setup.py": extension,
+        "setup.py": "from setuptools import setup\nsetup(name='a')\n",
+    }
+    answer = toolmatrix.env(write(tmp_path, files))
+    assert answer.to_json()["compiled"] == ["lib/ops"]
+    assert "nvcc of CUDA 12.1.1" in answer.text()
+    assert "  uv pip install --no-build-isolation --no-deps ./lib/ops\n" in answer.text()
+
+
 def test_golden(real: Cli, here: Path) -> None:
     text = "torch==2.1.0\ntorchvision==0.16.0\nnumpy<2\nour-own-package\n-e .\n"
     write(here, {"requirements.txt": text})

@@ -62,8 +62,8 @@ class TargetPins(TypedDict):
 
 class EnvironmentDocument(TypedDict):
     """What `toolmatrix env --json` prints: the versions of the first target by component (null without an answer) and
-    all targets, the lines of files that were taken, what had to change, what was passed on unchecked or not read, and
-    what no fact decides.
+    all targets, the lines of files that were taken, what had to change, what was passed on unchecked or not read, the
+    folders of the repository that compile code with torch, and what no fact decides.
     """
 
     schema: Annotated[str, SCHEMA]
@@ -78,6 +78,7 @@ class EnvironmentDocument(TypedDict):
     findings: list[FindingHead]
     unchecked: list[str]
     conda: list[str]
+    compiled: list[str]
     unread: list[UnreadLineEntry]
     undecided: list[str]
     conflict: ConflictDocument | None
@@ -360,6 +361,7 @@ class CaseReport:
                 *case.unchecked,
             ],
             "conda": list(case.conda),
+            "compiled": list(case.compiled),
             "unread": [
                 {"text": entry.text.text, "why": entry.why, "where": entry.where.to_json()}
                 for entry in case.unread
@@ -390,7 +392,7 @@ class CaseReport:
                         f"no wheel brings {terminal.listing(entry.system)}: the machine must have them"
                     ]
                 )
-        blocks += [self.lines(), *self.rest(screen), notes.lines(screen.width)]
+        blocks += [self.compiled(), self.lines(), *self.rest(screen), notes.lines(screen.width)]
         return f"{refusal}\n" * bool(refusal) + terminal.blocks(blocks)
 
     def headline(self, entry: EnvironmentPlan, screen: Terminal) -> list[str]:
@@ -462,6 +464,21 @@ class CaseReport:
         ]
         why = remarks.unread(newer)[0]["text"]
         return [f"no fact supports {terminal.listing(others)} here: {why}"] if others else []
+
+    def compiled(self) -> list[str]:
+        """How the code of the repository itself is compiled, where it is."""
+        folders = self.case.compiled if self.resolution else ()
+        if not folders:
+            return []
+        paths = [folder if folder == "." else f"./{folder}" for folder in folders]
+        command = "uv pip install --no-build-isolation --no-deps"
+        toolkit = next(
+            (f" and nvcc of CUDA {version}" for version in [self.version("cuda")] if version), ""
+        )
+        return [
+            f"then compile the code of the repository, which takes a host compiler{toolkit}",
+            *(f"  {command} {printable(path)}" for path in paths),
+        ]
 
     def lines(self) -> list[str]:
         """The lines that were taken, with the releases that they get."""

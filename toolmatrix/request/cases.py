@@ -85,6 +85,8 @@ _ACCELERATORS: Mapping[str, str] = {
 _LOCKS = ("uv.lock", "poetry.lock", "pylock.toml")
 _SERIES = re.compile(r"\s*(\d+\.\d+)(?:\.\d+)?\s*")
 _LOCAL = re.compile(r"\+[\w.]+")
+# Classes of torch.utils.cpp_extension, which a setup.py imports to describe extension modules.
+_EXTENSION = re.compile(r"\b(?:CUDA|Cpp|SYCL)Extension\b")
 _EDITABLE = re.compile(r"^(?:-e|--editable)[\s=]+")
 OF_PYTHON = "its marker depends on Python"
 """Why a line is not read that a Python decides."""
@@ -138,7 +140,8 @@ class RepositoryCase(Value):
     """What a repository asks for: `lines` are about components, `unchecked` are further requirements of pip.
 
     `conda` are packages of conda alone; `keep` are releases by component that a lock file has, `locks` these files.
-    `optional` are packages that extras alone ask for. Without `files` it is what the code imports.
+    `optional` are packages that extras alone ask for, `compiled` the folders whose setup.py compiles code with torch.
+    Without `files` it is what the code imports.
     """
 
     files: tuple[str, ...]
@@ -149,6 +152,7 @@ class RepositoryCase(Value):
     keep: tuple[tuple[str, str], ...]
     locks: tuple[str, ...]
     optional: frozenset[str]
+    compiled: tuple[str, ...]
     errors: tuple[ManifestError, ...]
 
     @property
@@ -434,6 +438,19 @@ class _CaseReader:
         named = {called.package_name(item.name) for e in environments for item in e.items}
         return frozenset(named - {called.package_name(item.name) for item in self.items})
 
+    def compiled(self) -> Iterator[str]:
+        """The folders with a setup.py that compiles code of the repository with torch."""
+        for path in read.below(self.path) if os.path.isdir(self.path) else ():
+            folder, name = os.path.split(os.path.relpath(path, self.path))
+            if name != "setup.py" or not all(map(self.counts, folder.split(os.sep))):
+                continue
+            try:
+                text = files.read_file(os.path.normpath(path), self.path).text
+            except ManifestError:
+                continue
+            if _EXTENSION.search(text):
+                yield folder.replace(os.sep, "/") or "."
+
     def keep(self) -> Iterator[tuple[str, str]]:
         """The releases of lock files at the top that the matrix knows."""
         packages = {**called.packages(), **self.index.header["packages"]}
@@ -484,6 +501,7 @@ class _CaseReader:
             keep=tuple(self.keep()),
             locks=tuple(self.locks),
             optional=self.optional(),
+            compiled=tuple(self.compiled()),
             errors=tuple(self.errors),
         )
 
