@@ -405,7 +405,8 @@ def distro_is_with(asker: Asker, reply: Reply) -> Iterator[str]:
 
 def brings_what_it_requires(asker: Asker, reply: Reply) -> Iterator[str]:
     """Installers bring what parts of an answer require: to have it already turns no answer into a no."""
-    if reply.answer is None:
+    # What no fact ties to the rest is no evidence, wherever it comes from.
+    if reply.answer is None or reply.fields.min_evidence != evidence.UNKNOWN:
         return
     index, draw = asker.index, _draw(reply.fields, "brings")
     required = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from toolmatrix.errors import ManifestError, Position
 from toolmatrix.value import Value
@@ -40,7 +40,9 @@ class FileText:
         self.too_long: list[tuple[Traced, str]] = []
         self._expanded = self._visited = 0
         self._is_full = False
-        self._starts = [0, *(index + 1 for index, letter in enumerate(text) if letter == "\n")]
+        # Each line ends with one letter, but for the last; folders have megabytes of text.
+        ends = accumulate((len(line) + 1 for line in text.split("\n")), initial=0)
+        self._starts = [*ends][:-1]
 
     def line_column(self, offset: int) -> tuple[int, int]:
         """The line and the column of a letter, counted from 1."""
