@@ -197,6 +197,26 @@ def container(*lines: str) -> str:
             container("FROM python:3.9", "RUN pip install flax==0.6.8 jaxlib==0.4.13"),
             ["TM112 + flax==0.6.8", "TM112 + flax==0.6.8 + jaxlib==0.4.13"],
         ),
+        # Without its extras a wheel loads the libraries of the image.
+        (
+            container(
+                "FROM nvidia/cuda:11.8.0-cudnn8-runtime-ubuntu22.04",
+                "RUN pip install onnxruntime-gpu==1.23.2",
+            ),
+            [
+                "TM106 + cuda 11.8.0 of nvidia/cuda:11.8.0-cudnn8-runtime-ubuntu22.04"
+                " + onnxruntime-gpu==1.23.2",
+                "TM106 + cudnn 8.9.6.50 of nvidia/cuda:11.8.0-cudnn8-runtime-ubuntu22.04"
+                " + onnxruntime-gpu==1.23.2",
+            ],
+        ),
+        (
+            container(
+                "FROM nvidia/cuda:11.8.0-cudnn8-runtime-ubuntu22.04",
+                "RUN pip install onnxruntime-gpu[cuda,cudnn]==1.23.2",
+            ),
+            [],
+        ),
         # An index that nobody read may have what no other one has.
         (
             container(
