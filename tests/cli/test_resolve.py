@@ -631,9 +631,10 @@ def test_an_extension_takes_the_framework_that_joins_it_with_the_toolkit(real: C
 
 
 def test_no_row_brings_a_library_that_nothing_needs(real: Cli) -> None:
-    """Rows of torch name NCCL, which a release of what is asked for would need that is not taken."""
-    line = "mamba-ssm==2.0 tensorflow-io nvjitlink --from wheel"
-    assert "nccl" not in releases(real, line)["x86"]
+    """Builds of torch for CUDA pin NCCL, and the one for the CPU does not."""
+    line = "torch==2.6.0 --from wheel"
+    assert releases(real, line)["x86"]["nccl"] == "2.21.5"
+    assert "nccl" not in releases(real, f"{line} --accelerator none")["x86"]
     # The rows of what was asked for still do.
     assert "cudnn" in releases(real, "tensorrt==8.6.1.6")["x86"]
 

@@ -204,10 +204,8 @@ def container(*lines: str) -> str:
                 "RUN pip install onnxruntime-gpu==1.23.2",
             ),
             [
-                "TM106 + cuda 11.8.0 of nvidia/cuda:11.8.0-cudnn8-runtime-ubuntu22.04"
-                " + onnxruntime-gpu==1.23.2",
-                "TM106 + cudnn 8.9.6.50 of nvidia/cuda:11.8.0-cudnn8-runtime-ubuntu22.04"
-                " + onnxruntime-gpu==1.23.2",
+                "TM106 + cuda 11.8.0 + onnxruntime-gpu==1.23.2",
+                "TM106 + cudnn 8.9.6.50 + onnxruntime-gpu==1.23.2",
             ],
         ),
         (
