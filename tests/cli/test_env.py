@@ -119,6 +119,8 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str | None], in
         {"torch": "2.1.0", "opencv-python": "4.8.1.78"},
         0,
     ),
+    "packages of Python alone": ({"requirements.txt": "requests\n"}, {}, {"python": "3.15"}, 0),
+    "code without a framework": ({"a.py": "import requests\n"}, {}, {"python": "3.15"}, 4),
     "code alone asks for no release": ({"a.py": "import torch\n"}, {}, {"torch": "2.15.0"}, 4),
     "an import gives way to a line": (
         {"requirements.txt": "torch==1.13.1\n", "a.py": "import vllm\n"},

@@ -285,6 +285,10 @@ def env(repo: Path = "", **options: Unpack[RequestOptions]) -> EnvironmentAnswer
     path = os.fspath(repo) or caller().path(".")
     case = read_case(context.index, path, _accelerator(context, words))
     solved = _solve(context, words, case)
+    if not isinstance(solved.outcome, Unsatisfiable) and not _python(solved):
+        # Packages of Python alone may ask for none; an environment has one.
+        words = words.replace(with_=(*words.with_, "python"))
+        solved = _solve(context, words, case)
     if case.depends_on_python and (python := _python(solved)):
         before = [line.asks for line in case.lines]
         case = read_case(context.index, path, _accelerator(context, words), python)

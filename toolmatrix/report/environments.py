@@ -195,12 +195,13 @@ class CaseReport:
         return "yes" if self.resolution.known and not is_open else "unknown"
 
     def imported(self) -> list[CaseLine]:
-        """The lines about frameworks that the code imports, of which no file asks for a release."""
+        """The lines about frameworks that the code imports, or about all if no file asks for packages."""
         heads = self.index.header["components"]
         return [
             line
             for line in self.case.lines
-            if line.part.item.imported and heads[line.component]["framework"]
+            if line.part.item.imported
+            and (heads[line.component]["framework"] or not self.case.files)
         ]
 
     def apart(self) -> list[CaseLine]:
