@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
@@ -118,7 +119,7 @@ def test_a_platform_picks_from_an_index(
 def test_without_a_platform_it_is_that_of_this_machine(
     registry: Registry, machine: str, made: images.Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("platform.machine", lambda: machine)
+    monkeypatch.setattr("os.uname", lambda: SimpleNamespace(machine=machine))
     found = subjects.observe(f"registry://{registry.host}/team/many:1.0")
     assert found.digest == made.entry["digest"]
 
@@ -126,7 +127,7 @@ def test_without_a_platform_it_is_that_of_this_machine(
 def test_an_only_image_is_taken_wherever_this_runs(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("platform.machine", lambda: "riscv64")
+    monkeypatch.setattr("os.uname", lambda: SimpleNamespace(machine="riscv64"))
     assert subjects.observe(f"registry://{registry.host}/team/one:1.0").platform == "linux/amd64"
 
 
