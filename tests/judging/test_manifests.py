@@ -775,7 +775,7 @@ OF_CONDA = "channels: [pytorch, nvidia]\ndependencies: [python=3.10, {}]\n"
         ),
         (
             "requirements.txt",
-            f"-i {WHL}/cu121\n--extra-index-url https://pypi.org/simple\nscipy==1.11.4\nnumpy==1.26.4\n",
+            f"-i {WHL}/cu121\n--extra-index-url https://index.example/simple\nscipy==1.11.4\nnumpy==1.26.4\n",
             "yes",
         ),
         # A backend of uv is the only index for PyTorch.
