@@ -20,6 +20,11 @@ CODE: dict[str, tuple[dict[str, str], list[str], list[str]]] = {
         ["numpy", "torch"],
         [],
     ),
+    "a line with several modules, of which one is known": (
+        {"a.py": "import numpy\n", "b.py": "import numpy as np, yaml  # both\n"},
+        ["numpy", "yaml"],
+        [],
+    ),
     "a module in a namespace": (
         {"a.py": "from google import protobuf\nimport google.auth\n"},
         ["google.auth", "google.protobuf"],

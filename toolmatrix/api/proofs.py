@@ -21,7 +21,7 @@ from toolmatrix.report.terminal import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.report.environments import EnvironmentPlan
 
@@ -65,7 +65,7 @@ class ProofDocument(TypedDict):
 def prove(
     plan: EnvironmentPlan,
     repository: str,
-    optional: Container[str],
+    optional: frozenset[str],
     folder: str,
     env: Mapping[str, str],
 ) -> ProofDocument:
@@ -95,7 +95,7 @@ def prove(
     modules = source_imports(root)
     if all(step["passed"] for step in steps):
         for name in (*modules.needed, *modules.optional):
-            needed = name in modules.needed and not any(map(optional.__contains__, providers(name)))
+            needed = name in modules.needed and optional.isdisjoint(providers(name))
             # Away from the repository, whose own modules would come first.
             words = [python, "-I", "-c", f"import {name}"]
             kind = "import" if needed else "optional"

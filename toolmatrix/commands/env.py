@@ -291,7 +291,7 @@ def env(repo: Path = "", **options: Unpack[RequestOptions]) -> EnvironmentAnswer
         solved = _solve(context, words, case)
     if case.depends_on_python and (python := _python(solved)):
         before = [line.asks for line in case.lines]
-        case = read_case(context.index, path, _accelerator(context, words), python)
+        case = read_case(context.index, path, _accelerator(context, words), python, case.modules)
         # Most markers are on packages that the matrix does not know.
         if [line.asks for line in case.lines] != before:
             solved = _solve(context, words, case)

@@ -273,15 +273,10 @@ def candidates(
     for replacements in _by_solving(index, judgement, refusal) if on_machine or elsewhere else ():
         yielded.add(replacements)
         yield replacements
-    if isinstance(refusal.finding, ExternallyManaged):
-        # Set in the image, it holds for all its commands, also those of stages that begin with it.
-        image = refusal.parts[-1].item.text
-        line = image.source.text.split("\n")[image.where[0] - 1]
-        end = image.source.offset(image.where[0], len(line) + 1)
-        yield (Replacement(image.source, end, end, "\nENV PIP_BREAK_SYSTEM_PACKAGES=1"),)
-    if isinstance(refusal.finding, StubPackage) and (span := refusal.parts[0].item.text.span):
-        yield (Replacement(refusal.parts[0].item.text.source, *span, refusal.finding.instead),)
-    strategies = _by_pins, _by_repairs, _by_facts, _by_lines, _by_releases, _by_images
+    strategies = (
+        *(_by_permission, _by_present_names, _by_pins, _by_repairs),
+        *(_by_facts, _by_lines, _by_releases, _by_images),
+    )
     for strategy in strategies:
         for replacements in strategy(index, refusal):
             together = *replacements, *_in_commands(index, judgement, replacements)
@@ -357,6 +352,23 @@ def _by_repairs(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replac
             replacements.append(replacement)
         else:
             yield tuple(replacements)
+
+
+def _by_permission(_: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
+    """The variable by which pip installs for a Python that is externally managed."""
+    if isinstance(refusal.finding, ExternallyManaged):
+        # Set in the image, it holds for all its commands, also those of stages that begin with it.
+        image = refusal.parts[-1].item.text
+        line = image.source.text.split("\n")[image.where[0] - 1]
+        end = image.source.offset(image.where[0], len(line) + 1)
+        yield (Replacement(image.source, end, end, "\nENV PIP_BREAK_SYSTEM_PACKAGES=1"),)
+
+
+def _by_present_names(_: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
+    """The present name of a package in the place of an old one."""
+    text = refusal.parts[0].item.text
+    if isinstance(refusal.finding, StubPackage) and text.span:
+        yield (Replacement(text.source, *text.span, refusal.finding.instead),)
 
 
 def _on_accelerator(index: Index, refusal: ManifestRefusal) -> Request:

@@ -291,7 +291,7 @@ class _Reader:
             commands, self.files, self.unread, self.copied, stage.variables
         )
         stopped = [*stage.system_pip.stopped(commands, stage.variables, script)]
-        # Only what brings the pip of the distribution tells which one it is.
+        # Without the package of the distribution it is unknown which pip runs.
         if any(item.kind == SYSTEM and names.brings_pip(item.name) for item in stage.items):
             stage.items += stopped
 

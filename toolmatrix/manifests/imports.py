@@ -25,7 +25,8 @@ _FOREIGN = frozenset(("node_modules", "site-packages", "__pycache__", "venv", "b
 _BUILDING = frozenset(("setup.py", "conftest.py"))
 _PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")
 _ABSENT = frozenset(("ImportError", "ModuleNotFoundError", "Exception"))
-_LINE = re.compile(r"^([ \t]*)(?:import|from)[ \t]+([A-Za-z_][\w.]*)", re.MULTILINE)
+_LINE = re.compile(r"^([ \t]*)(?:from[ \t]+([A-Za-z_][\w.]*)|import[ \t]+([^\n#;]+))", re.MULTILINE)
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
 
 
 class SourceImports(Value):
@@ -102,38 +103,40 @@ class _Reader:
     def read(self, path: str) -> None:
         """Add what a file imports."""
         try:
-            source = files.read_file(path, self.folder)
+            source = files.read_file(path)
         except ManifestError:
             self.unparsed.append(os.path.relpath(path, self.folder))
             return
         relative = os.path.relpath(path, self.folder).replace(os.sep, "/")
         beside = bool(self.roots) and not relative.startswith(self.roots)
-        lines = [
-            (called.importable(match[2]), beside or bool(match[1]))
-            for match in _LINE.finditer(source.text)
-        ]
+        lines = [*_lines(source.text, beside)]
         # Most files import what others do; one that adds nothing need not be parsed.
-        if all(
-            name in self.known(optional) or not self.is_foreign(name) for name, optional in lines
-        ):
+        if not any(self.is_new(called.importable(dotted), optional) for dotted, optional in lines):
             return
         try:
             imported = [*_imports(ast.parse(source.text), beside)]
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             # Code for Python 2, or a template.
             self.unparsed.append(relative)
-            imported = [
-                (match[2], 0, beside) for match in _LINE.finditer(source.text) if not match[1]
-            ]
+            imported = [(dotted, 0, optional) for dotted, optional in lines if optional == beside]
         for dotted, line, optional in imported:
             name = called.importable(dotted)
-            if name not in self.known(optional) and self.is_foreign(name):
+            if self.is_new(name, optional):
                 modules = self.optional if optional else self.needed
                 modules[name] = _place(source, line, name)
 
-    def known(self, optional: bool) -> Mapping[str, Traced]:
-        """The modules of which an import says nothing new."""
-        return {**self.needed, **self.optional} if optional else self.needed
+    def is_new(self, name: str, optional: bool) -> bool:
+        """True for a foreign module of which no import before says as much."""
+        known = name in self.needed or (optional and name in self.optional)
+        return not known and self.is_foreign(name)
+
+
+def _lines(text: str, beside: bool) -> Iterator[tuple[str, bool]]:
+    """The modules that lines of a file seem to import, and whether the code may go on without them."""
+    for indent, origin, names in _LINE.findall(text):
+        for name in [origin] if origin else names.split(","):
+            if match := _NAME.match(name.strip()):
+                yield match[0], beside or bool(indent)
 
 
 def _place(source: FileText, line: int, name: str) -> Traced:

@@ -1,6 +1,6 @@
 """Commands of pip that stop where the Python of a distribution is externally managed (PEP 668).
 
-Nothing is said of a stage in which pip may be another one, or may be allowed to install: many words tell that.
+A stage is left alone where any of its words may mean another pip, or one that is allowed to install.
 """
 
 from __future__ import annotations

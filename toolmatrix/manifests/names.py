@@ -209,7 +209,7 @@ def package_name(name: str) -> str:
 
 
 def importable(dotted: str) -> str:
-    """The beginning of the name of a module that tells its package."""
+    """The part of the dotted name of a module that determines its package."""
     name = dotted
     while "." in name and name not in _read()["modules"]["packages"]:
         name = name.rpartition(".")[0]

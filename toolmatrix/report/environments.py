@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.factbase.index import Index
     from toolmatrix.report.refusal import ConflictDocument
+    from toolmatrix.report.remarks import UnreadEntry
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.request.cases import CaseLine, RepositoryCase
     from toolmatrix.request.relaxing import CaseAnswer, Relaxation
@@ -30,7 +31,6 @@ GUARD = "toolmatrix-constraints.txt"
 TOOLS = ("uv", "pip")
 # So many lines of a reason are printed; a document has all.
 _MOST = 3
-_MOST_UNDECIDED = 4
 _IMPORTED = "the code imports {}, and no file says which release it is written for"
 
 
@@ -436,20 +436,20 @@ class CaseReport:
 
     def unread_facts(self) -> list[str]:
         """What an answer rests on that no fact decides."""
-        if self.resolution is None:
-            return []
-        imported = terminal.listing([line.package for line in self.imported()])
-        texts = [_IMPORTED.format(imported)] if imported else []
-        if not self.resolution.known:
-            texts += [entry["text"] for entry in remarks.unread(self.resolution)]
-        return texts
+        return [*self.unsaid_releases(), *(entry["text"] for entry in self.unread_entries())]
 
     def doubts(self) -> list[str]:
         """The same in fewer sentences."""
-        if self.resolution is None or self.resolution.known:
-            return self.unread_facts()
-        unread = remarks.unread(self.resolution)
-        return [*self.unread_facts()[: -len(unread)], *remarks.summarized(unread)]
+        return [*self.unsaid_releases(), *remarks.summarized(self.unread_entries())]
+
+    def unread_entries(self) -> Sequence[UnreadEntry]:
+        """What the facts leave open, none without an answer."""
+        return remarks.unread(self.resolution) if self.resolution else ()
+
+    def unsaid_releases(self) -> list[str]:
+        """A sentence about what the code alone names."""
+        imported = [line.package for line in self.imported()] if self.resolution else []
+        return [_IMPORTED.format(terminal.listing(imported))] if imported else []
 
     def newer(self) -> list[str]:
         """The newer releases that were left out, as no fact supports them, and why."""
@@ -473,9 +473,8 @@ class CaseReport:
             return []
         paths = [folder if folder == "." else f"./{folder}" for folder in folders]
         command = "uv pip install --no-build-isolation --no-deps"
-        toolkit = next(
-            (f" and nvcc of CUDA {version}" for version in [self.version("cuda")] if version), ""
-        )
+        cuda = self.version("cuda")
+        toolkit = f" and nvcc of CUDA {cuda}" if cuda else ""
         return [
             f"then compile the code of the repository, which takes a host compiler{toolkit}",
             *(f"  {command} {printable(path)}" for path in paths),

@@ -42,7 +42,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from toolmatrix.manifests.model import Traced
 
@@ -140,8 +140,8 @@ class RepositoryCase(Value):
     """What a repository asks for: `lines` are about components, `unchecked` are further requirements of pip.
 
     `conda` are packages of conda alone; `keep` are releases by component that a lock file has, `locks` these files.
-    `optional` are packages that extras alone ask for, `compiled` the folders whose setup.py compiles code with torch.
-    Without `files` it is what the code imports.
+    `optional` are packages that extras alone ask for, `modules` what the code imports, by name, and `compiled` the
+    folders whose setup.py compiles code with torch. Without `files` it is what the code imports.
     """
 
     files: tuple[str, ...]
@@ -152,6 +152,7 @@ class RepositoryCase(Value):
     keep: tuple[tuple[str, str], ...]
     locks: tuple[str, ...]
     optional: frozenset[str]
+    modules: Mapping[str, Traced]
     compiled: tuple[str, ...]
     errors: tuple[ManifestError, ...]
 
@@ -169,13 +170,21 @@ def word(ask: Ask) -> str:
     return f"{ask.component}{equals}{ask.selector}"
 
 
-def read_case(index: Index, path: str, accelerator: str, python: str = "") -> RepositoryCase:
+def read_case(
+    index: Index,
+    path: str,
+    accelerator: str,
+    python: str = "",
+    modules: Mapping[str, Traced] | None = None,
+) -> RepositoryCase:
     """The case of a folder, or of one file, on an accelerator; a Python decides the markers about it.
 
-    Raises ManifestError where no file can be read, NothingMatched for a folder without any.
+    `modules` are those that the code imports, where that was read before. Raises ManifestError where no file can be
+    read, NothingMatched for a folder without any.
     """
     reader = _CaseReader(index, path, accelerator, python)
     if os.path.isdir(path):
+        reader.modules = source_imports(path).needed if modules is None else modules
         reader.folder()
     else:
         reader.take([read.manifest(files.read_file(path, files.root_of(path)))])
@@ -195,6 +204,7 @@ class _CaseReader:
         self.unread: list[NotRead] = []
         self.errors: list[ManifestError] = []
         self.locks: list[str] = []
+        self.paths: list[str] = []
         # The items that are of no file that decides, by their ids.
         self.weak: set[int] = set()
         self.modules: Mapping[str, Traced] = {}
@@ -202,13 +212,13 @@ class _CaseReader:
 
     def folder(self) -> None:
         """Read the kind of file that wins, and of the kinds behind it what it does not name."""
-        self.modules = source_imports(self.path).needed
         self.imported = frozenset(
             package for module in self.modules for package in called.providers(module)
         )
         ranked: dict[tuple[int, int], list[str]] = {}
         documented = self.documented()
-        for path in dict.fromkeys((*read.below(self.path), *self.requirements())):
+        self.paths = [*read.below(self.path)]
+        for path in dict.fromkeys((*self.paths, *self.requirements())):
             name = os.path.relpath(path, self.path).replace(os.sep, "/")
             deep = _SIDE.sub("", name).count("/")
             inside = name if _SIDE.match(name) else name.rpartition("/")[2]
@@ -295,11 +305,15 @@ class _CaseReader:
         if not any(item.kind in (PIP, CONDA, IMAGE) for item in items):
             return False
         self.manifests += manifests
-        self.items += items
         self.unread += unread
+        self.extend(items)
+        return True
+
+    def extend(self, items: Iterable[Item]) -> None:
+        """Ask for further items."""
+        self.items += items
         self.requested.append(self.request(items))
         self.parts += self.requested[-1].parts
-        return True
 
     def decided(self, entry: NotRead) -> Item | NotRead | None:
         """The item of a line whose marker the Python decides, None where it leaves the line out."""
@@ -336,12 +350,12 @@ class _CaseReader:
         """
         heads = self.index.header["components"]
         for manifest in manifests:
+            whole = self.environment(manifest)
             named = {part.component for part in self.parts}
-            items = [item for item in self.environment(manifest) if self.adds(item, named, kind)]
-            requested = self.request(items)
+            items = [*self.additions(whole, named, kind)]
             parts = [
                 part
-                for part in self.request(self.environment(manifest)).parts
+                for part in self.request(whole).parts
                 if part.component not in named
                 and (
                     part.component == PYTHON
@@ -351,33 +365,39 @@ class _CaseReader:
             if items or parts:
                 self.manifests.append(manifest)
                 self.weak |= {id(item) for item in items}
-                self.items += items
-                self.requested.append(requested)
-                self.parts += [*requested.parts, *parts]
+                self.extend(items)
+                self.parts += parts
 
-    def adds(self, item: Item, named: set[str], kind: int) -> bool:
-        """True for a package of a kind of file that no file before names or pins."""
-        name = called.package_name(item.name)
-        optional = kind != _REQUIREMENTS and name in self.optional()
-        if item.kind not in (PIP, CONDA) or item.bounds or optional:
-            return False
-        component = self.component(item)
-        before = [
-            other
-            for other in self.items
-            if called.package_name(other.name) == name
-            or (component and self.component(other) == component)
-        ]
-        whole = kind == _REQUIREMENTS
-        if before or component in named:
-            # Pins of other files are of an example, another machine or another day.
-            pinned = whole and "==" in item.specifier
-            return pinned and not any("==" in other.specifier for other in before)
-        # What code that is not at hand imports is not known.
-        imported = {name, component} & self.imported or not self.modules
-        frameworks = self.index.header["components"]
-        is_framework = component in frameworks and frameworks[component]["framework"]
-        return whole or bool(imported and (self.modules or is_framework))
+    def additions(self, items: Iterable[Item], named: Container[str], kind: int) -> Iterator[Item]:
+        """The packages of a kind of file that no file before names or pins."""
+        # Pins of other files are of an example, another machine or another day.
+        all_count, heads = kind == _REQUIREMENTS, self.index.header["components"]
+        optional = frozenset() if all_count else self.optional()
+        # By name and by component: the packages before, and whether a release of them is pinned.
+        pinned: dict[str, bool] = {}
+        for other in self.items:
+            for name in self.names_of(other):
+                pinned[name] = pinned.get(name, False) or "==" in other.specifier
+        for item in items:
+            names = self.names_of(item)
+            is_optional = called.package_name(item.name) in optional
+            if item.kind not in (PIP, CONDA) or item.bounds or is_optional:
+                continue
+            before = [pinned[name] for name in names if name in pinned]
+            if before or any(name in named for name in names):
+                if all_count and "==" in item.specifier and not any(before):
+                    yield item
+                continue
+            # Without code at hand its frameworks alone count.
+            counts = names & self.imported
+            if not self.modules:
+                counts = {name for name in names if name in heads and heads[name]["framework"]}
+            if all_count or counts:
+                yield item
+
+    def names_of(self, item: Item) -> set[str]:
+        """The name of a package, and of its component."""
+        return {called.package_name(item.name), self.component(item)} - {""}
 
     def python_file(self) -> None:
         """The Python that version managers read."""
@@ -428,9 +448,7 @@ class _CaseReader:
                 )
         if items:
             self.weak |= {id(item) for item in items}
-            self.items += items
-            self.requested.append(self.request(items))
-            self.parts += self.requested[-1].parts
+            self.extend(items)
 
     def optional(self) -> frozenset[str]:
         """The packages that extras alone ask for."""
@@ -440,7 +458,7 @@ class _CaseReader:
 
     def compiled(self) -> Iterator[str]:
         """The folders with a setup.py that compiles code of the repository with torch."""
-        for path in read.below(self.path) if os.path.isdir(self.path) else ():
+        for path in self.paths:
             folder, name = os.path.split(os.path.relpath(path, self.path))
             if name != "setup.py" or not all(map(self.counts, folder.split(os.sep))):
                 continue
@@ -501,6 +519,7 @@ class _CaseReader:
             keep=tuple(self.keep()),
             locks=tuple(self.locks),
             optional=self.optional(),
+            modules=self.modules,
             compiled=tuple(self.compiled()),
             errors=tuple(self.errors),
         )

@@ -179,7 +179,7 @@ def missing(index: Index, part: RequestedPart, package: str) -> MissingRelease |
 def not_at_indexes(items: Iterable[Item]) -> Iterator[NotRead]:
     """Packages that the only indexes that are asked for them are not known to have."""
     for item in items:
-        name = re.sub(r"[-_.]+", "-", item.name).lower()
+        name = called.package_name(item.name)
         addresses = item.indexes if item.kind == PIP and item.alone and not item.bounds else ()
         if addresses and not any(called.may_be_at(name, address) for address in addresses):
             why = "the only index that is named is not known to have this package"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     """Target, component, releases in order of preference: it takes the first that it can, or stays absent."""
 
 REQUIREMENT = "requirement"
-"""The option of lines that no user said: parts of an answer require the component, and installers bring it."""
+"""The option of lines that the solver adds: parts of an answer require the component, and installers bring it."""
 BEST_EVIDENCE = "best-evidence"
 """The preference among several answers where none is named."""
 

@@ -1,4 +1,4 @@
-"""An answer that is refused again and again, until nothing more is to be said against it."""
+"""An answer that is solved again until no objection to it is left."""
 
 from __future__ import annotations
 

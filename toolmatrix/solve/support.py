@@ -124,7 +124,7 @@ class TargetAnswer:
             named = self.assembly.by_component(self.target, instance)
             self._bits_by_name[instance] = {name: self.bits[v.number] for name, v in named.items()}
         bits = self._bits_by_name[instance]
-        # What is not reached is absent.
+        # A component outside the search is absent.
         return all(bits.get(component, 1) & mask for component, mask in conditions.items())
 
     def touching(self) -> Iterator[Touching]:
