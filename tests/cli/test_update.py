@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
+import signal
+import subprocess
+import sys
 from functools import partial
 from hashlib import blake2b, sha256
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +28,41 @@ from toolmatrix.factbase import installed
 from toolmatrix.factbase.bundle import NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tests.cli.conftest import Cli
 
 NEWER = "2026-01-09"
+# The program with the matrix of a test: it kills itself as it begins a given step of those that change a folder.
+UPDATING = """
+import os, signal, sys
+from toolmatrix import resources
+from toolmatrix.cli.main import main
+
+root, folder, step, source = sys.argv[1:]
+resources.matrix_root = lambda: root
+resources.builtin_index = lambda: None
+changes = {"os.mkdir", "os.rename", "os.link", "os.remove", "os.rmdir", "os.chmod", "shutil.rmtree"}
+begun = set()
+
+
+def hook(event, args):
+    if event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR):
+        # Of the many files of a folder the first stands for all.
+        key = os.path.dirname(str(args[0]))
+    elif event in changes:
+        key = (event, *map(str, args))
+    else:
+        return
+    if str(args[0]).startswith(folder):
+        begun.add(key)
+        if len(begun) == int(step):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+sys.addaudithook(hook)
+sys.exit(main(["update", source], os.environ, sys.stdin, sys.stdout, sys.stderr))
+"""
 ASK = ("resolve", "app==2.1.*", "--from", "wheel", "--target", "x86", "--accelerator", "none")
 
 
@@ -212,6 +247,65 @@ def test_killed_half_way_the_old_one_answers(
             assert own("update", str(later)).code == 130
         assert newest(own) == "2.1.9"
     assert own("update", str(later)).code == 0
+
+
+def updating(root: Path, data: Path, source: str, step: int = 0) -> subprocess.Popen[bytes]:
+    """A process of its own that updates, and that SIGKILL ends at a step; 0 is none."""
+    places = {"XDG_CACHE_HOME": str(data.parent / "c"), "XDG_DATA_HOME": str(data)}
+    env = {"PYTHONPATH": str(Path(__file__).parents[2]), **places}
+    words = (str(root), str(data), str(step), source)
+    return subprocess.Popen([sys.executable, "-c", UPDATING, *words], env=env)
+
+
+@pytest.mark.process
+@pytest.mark.usefixtures("feed")
+def test_a_process_that_is_killed_at_any_step_leaves_a_matrix_that_answers(
+    own: Cli, root: Path, here: Path, tmp_path: Path
+) -> None:
+    later = str(published(own, root, here / "later", "2026-02-01", "2.1.10"))
+    data, before = tmp_path / "data", tmp_path / "before"
+    assert own("update", "feed").code == 0
+    shutil.copytree(data, before)
+    answers: list[str] = []
+    for step in count(1):
+        shutil.rmtree(data)
+        shutil.copytree(before, data)
+        code = updating(root, data, later, step).wait(60)
+        answers.append(newest(own))
+        if code == 0:
+            break
+        assert code == -signal.SIGKILL
+        # What a killed run left behind keeps no later one from its work, and is removed by it.
+        assert own("update", later).code == 0
+        assert newest(own) == "2.1.10"
+        assert (
+            len([path for path in (data / "toolmatrix" / "matrix").iterdir() if path.is_dir()]) == 2
+        )
+    # Until the record is renamed the old one answers, and from then on the new one.
+    assert answers == sorted(answers, key=["2.1.9", "2.1.10"].index)
+    assert min(map(answers.count, ("2.1.9", "2.1.10"))) > 1
+
+
+@pytest.mark.process
+def test_a_process_that_is_killed_while_it_reads_leaves_the_old_one(
+    own: Cli, root: Path, feed: Path, tmp_path: Path
+) -> None:
+    data = (feed / NAME).read_bytes()
+    children: list[subprocess.Popen[bytes]] = []
+
+    def half() -> Iterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(data)
+        yield data[: len(data) // 2]
+        children[0].kill()
+
+    with hostile.running() as server:
+        server.answers[f"/{NAME}"] = Reply(raw=half())
+        children.append(updating(root, tmp_path / "data", f"{server.url}/"))
+        assert children[0].wait(60) == -signal.SIGKILL
+        assert newest(own) == "2.1.3"
+        server.answers[f"/{NAME}"] = Reply(body=data)
+        assert updating(root, tmp_path / "data", f"{server.url}/").wait(60) == 0
+    assert newest(own) == "2.1.9"
 
 
 class Maker:
