@@ -36,6 +36,7 @@ components:
   pure: {title: Pure, scheme: pep440}
   far: {title: Far, scheme: pep440}
   shut: {title: Never read, scheme: pep440}
+  mark: {title: Requires by a marker, scheme: pep440}
   asks: {title: Requires what was no component, scheme: pep440}
   kit: {title: Toolkit, scheme: pep440}
   tool: {title: Tool, scheme: pep440}
@@ -116,6 +117,15 @@ tables:
     key: far
     columns: {}
     rows: [{far: 1.0}]
+  - id: mark
+    source: s
+    where: w
+    evidence: artifact
+    defines: releases
+    requirements-read: {others: []}
+    key: mark
+    columns: {net: {as: requires}}
+    rows: [{mark: 1.0, net: [{is: "1.0", when: {pure: "1.0"}}]}]
 data:
   - id: code
     source: s
@@ -131,6 +141,7 @@ data:
       - [far, pure]
       - [shut, pure]
       - [asks, pure]
+      - [mark, pure]
   - id: alone
     source: s
     where: w
@@ -184,6 +195,9 @@ def matrix(tmp_path_factory: pytest.TempPathFactory) -> OpenMatrix:
         (("far", "shut"), [("shut", "far", "incomplete")]),
         # A list of requirements names what was no component when it was read, and not at which releases.
         (("asks", "far"), [("asks", "far", "incomplete")]),
+        # What it requires by a marker that is decided, and does not hold, it does not require.
+        (("mark", "net==2.0", "pure==2.0"), []),
+        (("mark", "net==2.0"), [("mark", "net", "incomplete")]),
         # Nobody asked for the toolkit; a wheel is bound to it all the same, and to that of what it is bound to.
         (("ext==1.0",), []),
         (("far", "pure==2.0"), []),

@@ -264,7 +264,7 @@ class Relations:
             if reason == BOUND
             else other not in self._mentioned(name)
             if reason == UNJOINED
-            else self._is_read(name) and not self._is_unbounded(name, other)
+            else self.declares(name, other)
         )
         first, second = (other, name) if turned else (name, other)
         tested = self._tested_with(first, second)
@@ -341,7 +341,7 @@ class Relations:
         return self._named[subject]
 
     def _mentioned_here(self, subject: str, *, known: bool = True) -> set[str]:
-        """The components that facts about this release or its builds name, in whatever context."""
+        """The components that facts about this release or its builds name, also where only what is absent decides."""
         if (subject, known) not in self._named_here:
             self._named_here[subject, known] = {
                 about
@@ -350,10 +350,15 @@ class Relations:
                 for group in self.assembly.component(name).binding_groups
                 if group.releases & releases
                 and group.kind != FAILS
-                and not (known and group.evidence == UNKNOWN)
+                and not (known and (group.evidence == UNKNOWN or self._excluded(group.conditions)))
                 for about in (*group.named, *group.conditions)
             }
         return self._named_here[subject, known]
+
+    def _excluded(self, conditions: Mapping[str, int]) -> bool:
+        """Whether a part that the answer holds is not what a fact has as a condition, as a marker about a Python."""
+        bits = ((self._bit(name), mask) for name, mask in conditions.items())
+        return any(bit > 1 and not bit & mask for bit, mask in bits)
 
     def _releases(self, builds: str, name: str) -> int:
         """The chosen release of a component, or the builds of it, as a mask."""
