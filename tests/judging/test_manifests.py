@@ -493,6 +493,9 @@ def test_public_files_are_refused_what_is_refused_and_nothing_else(
     assert refused(found) == sorted(case.get("refused", []))
 
 
+CONDA_TORCH = "channels: [{}]\ndependencies: [pytorch=1.12.1, {}]\n"
+
+
 CUDA = "--index-url https://download.pytorch.org/whl/{}"
 RTX_5090, OLD_DRIVER = {"device": ("RTX 5090",)}, {"with_": ("driver==470",)}
 ON_MACHINES: list[tuple[str, str, dict[str, Any], str, list[str], str]] = [
@@ -672,18 +675,70 @@ ON_MACHINES: list[tuple[str, str, dict[str, Any], str, list[str], str]] = [
         [],
         "",
     ),
-    # What others compiled for archs that are not known is neither right nor wrong.
+    # PyTorch compiles its packages of conda, which its images have, for the archs of its wheels.
     (
         "Dockerfile",
         container("FROM pytorch/pytorch:2.1.0-cuda12.1-cudnn8-runtime"),
         RTX_5090,
+        "no",
+        ["TM106 + RTX 5090 + cuda 12.1 + torch 2.1.0"],
+        "",
+    ),
+    (
+        "Dockerfile",
+        container("FROM pytorch/pytorch:2.1.0-cuda12.1-cudnn8-runtime"),
+        {"device": ("RTX 3090",)},
+        "yes",
+        [],
+        "",
+    ),
+    (
+        "Dockerfile",
+        container(
+            "FROM continuumio/miniconda3",
+            "RUN conda install -y python=3.10 pytorch pytorch-cuda=11.8 -c pytorch -c nvidia",
+        ),
+        RTX_5090,
+        "no",
+        ["TM106 + RTX 5090 + pytorch + pytorch-cuda=11.8"],
+        "",
+    ),
+    (
+        "environment.yml",
+        CONDA_TORCH.format("pytorch, conda-forge", "cudatoolkit=11.3"),
+        {"device": ("H100",)},
+        "no",
+        ["TM106 + H100 + cudatoolkit=11.3 + pytorch=1.12.1"],
+        "",
+    ),
+    (
+        "environment.yml",
+        CONDA_TORCH.format("pytorch", "cudatoolkit=11.3"),
+        {"device": ("A100",)},
+        "yes",
+        [],
+        "",
+    ),
+    # Others compile for archs that are not known, and without a toolkit its build may be one for the processor.
+    (
+        "environment.yml",
+        CONDA_TORCH.format("conda-forge, pytorch", "cudatoolkit=11.3"),
+        {"device": ("H100",)},
         "unknown",
         [],
         "",
     ),
     (
         "environment.yml",
-        container("dependencies:", "- python=3.9", "- pytorch=1.12.1", "- cudatoolkit=11.3"),
+        CONDA_TORCH.format("pytorch", "cpuonly"),
+        {"device": ("H100",)},
+        "unknown",
+        [],
+        "",
+    ),
+    (
+        "environment.yml",
+        CONDA_TORCH.format("pytorch", "python=3.9"),
         {"device": ("A100",)},
         "unknown",
         [],

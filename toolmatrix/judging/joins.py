@@ -5,12 +5,17 @@ from __future__ import annotations
 from toolmatrix.factbase import evidence as words
 from toolmatrix.judging.toolkits import LOADABLE, loads_toolkit, without_loaded_toolkit
 from toolmatrix.manifests import names as called
+from toolmatrix.manifests.model import CHANNEL, CONDA, IMAGE
 from toolmatrix.request.judgement import FINE, REFUSED, UNKNOWN, JudgedPair, builds
+from toolmatrix.request.manifests import plain
 from toolmatrix.solve.resolve import Resolution, attempt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from toolmatrix.factbase.index import Index
+    from toolmatrix.manifests.model import Item
     from toolmatrix.request.judgement import RequestedPart
     from toolmatrix.solve.pairs import RequestFacts
     from toolmatrix.solve.request import Request
@@ -81,6 +86,40 @@ def unlisted_of_conda(index: Index, part: RequestedPart, other: RequestedPart) -
         if known and not has_build:
             return True
     return False
+
+
+# Conda's word for builds that compute on no accelerator, as a package and in the name of a build.
+_FOR_PROCESSOR = "cpu"
+
+
+def as_wheel(
+    part: RequestedPart, parts: Sequence[RequestedPart], items: Sequence[Item]
+) -> tuple[RequestedPart, ...]:
+    """A build of conda or an image that has the archs of a wheel, and its toolkit; nothing for any other."""
+    if part.item.kind not in (CONDA, IMAGE):
+        return ()
+    image = plain(part.item.name).partition(":")[0] if part.item.kind == IMAGE else ""
+    channel, mark, _ = part.item.text.text.partition("::")
+    channels = [channel] if mark else [item.name for item in items if item.kind == CHANNEL]
+    releases = called.made_as_wheels(part.component, image, channels)
+    of_conda = (item for item in items if item.kind == CONDA and not image)
+    if not releases or any(_FOR_PROCESSOR in item.text.text for item in of_conda):
+        return ()
+    ask = part.asks[0]
+    toolkit = [
+        other.replace(asks=(other.asks[0].replace(selector=_series(other.asks[0].selector)),))
+        for other in parts
+        if other.component == "cuda" and other.item.kind == part.item.kind
+    ]
+    asks = (*part.asks, ask.replace(selector=releases))
+    # conda takes the newest release, and none before those that are known.
+    return (part.replace(asks=asks, as_wheel=True, older=False), *toolkit)
+
+
+def _series(selector: str) -> str:
+    """The releases of a series that a tag names by two numbers."""
+    short = selector.startswith("==") and selector.count(".") == 1
+    return f"{selector}.*" if short else selector
 
 
 def support(

@@ -19,6 +19,7 @@ from toolmatrix.codes.manifests import (
     NotOnIndex,
     RefusedTogether,
 )
+from toolmatrix.factbase.evidence import rank
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.pulling import BASE
 from toolmatrix.finding import Incompatibility
@@ -26,6 +27,7 @@ from toolmatrix.judging import managed, missing
 from toolmatrix.judging.effects import after_installs
 from toolmatrix.judging.installs import FOLLOWED, Installation
 from toolmatrix.judging.joins import (
+    as_wheel,
     beside_toolkit,
     joined_by_builds,
     joined_by_releases,
@@ -71,6 +73,7 @@ from toolmatrix.solve.resolve import Resolution, Unsatisfiable, attempt, resolve
 from toolmatrix.wording import listing
 
 _WHEEL, _SOURCE = "wheel", "source"
+_DERIVED = "derived"
 # What tells whether the system has the libraries that a wheel was built beside.
 _SYSTEM = frozenset(("distro", "glibc", "libstdcxx"))
 # What an answer says of running on a device.
@@ -314,6 +317,8 @@ class _Environment:
             if self.runtime and self.is_for_accelerator(part):
                 alone = (self.installed.get(part.text, part), *self.runtime)
                 yield Question(alone, self.froms(alone[:1]), (self.accelerator,))
+                if wheel := as_wheel(part, self.parts, self.items):
+                    yield Question((*wheel, *self.runtime), (_WHEEL,), (self.accelerator,))
                 parts = tuple(self.installed.get(part.text, part) for part in parts)
                 parts, computing_on = (*parts, *self.runtime), (self.accelerator,)
             yield Question(parts, self.froms(parts), computing_on)
@@ -486,7 +491,13 @@ class _Environment:
         # An unread index may have wheels for anything that is required, and what is compiled needs none.
         if manifests and any(part.open or part.item.built for part in involved):
             return None, ()
-        others = {part.component for part in involved if part.item.kind != PIP}
+        # A build that is made as a wheel need not be listed as one: its archs alone count.
+        archs = [part for part in involved if part.as_wheel]
+        if archs and not any(part in self.runtime for part in involved):
+            return None, ()
+        others = {
+            part.component for part in involved if part.item.kind != PIP and part not in archs
+        }
         kind: type[ManifestFinding] = RefusedTogether
         for name in manifests:
             of = self.components[name]["variant_of"] or name
@@ -626,13 +637,17 @@ class _Environment:
 
     def runs(self, part: RequestedPart) -> tuple[str, str, tuple[str, ...]]:
         """What facts say of a package on the devices and beside the driver, with their evidence and the facts."""
-        # What conda or an image brings was compiled by others for archs of their own.
-        unread = part.open or part.item.built or part.item.kind in (CONDA, IMAGE)
-        parts = (self.installed.get(part.text, part), *self.runtime)
+        wheel = as_wheel(part, self.parts, self.items)
+        # Others compile for archs of their own, and without a toolkit it may be a build for the processor.
+        elsewhere = part.item.kind in (CONDA, IMAGE) and not wheel[1:]
+        unread = part.open or part.item.built or elsewhere
+        parts = (*(wheel or (self.installed.get(part.text, part),)), *self.runtime)
         for target in () if unread else self.targets:
             answer = attempt(self.index, self.request(parts, target, _WHEEL, self.accelerator))
             if isinstance(answer, Resolution) and answer.known:
-                return FINE, *support(self.index, answer, part.component, *_RUNNING)
+                evidence, facts = support(self.index, answer, part.component, *_RUNNING)
+                # That it has the archs of a wheel is said by the scripts that build both.
+                return FINE, min(evidence, _DERIVED if wheel else evidence, key=rank), facts
         return UNKNOWN, "", ()
 
     @staticmethod

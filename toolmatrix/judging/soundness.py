@@ -32,7 +32,7 @@ class Soundness:
         bare = {part.component for part in parts if part.item.bare}
         overridden = {part.component for part in parts if part.item.overrides}
         # What a wheel requires its package of conda need not: that is made by a recipe of its own.
-        conda = {part.component for part in parts if part.item.kind == CONDA}
+        conda = {part.component for part in parts if part.item.kind == CONDA and not part.as_wheel}
         # What something computes on is no more than asked after, unless a toolkit says it.
         tools = any(part.component in (*TOOLKIT, *RUNTIME) for part in parts)
         for ground in grounds:

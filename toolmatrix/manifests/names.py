@@ -104,8 +104,27 @@ def builds_of_conda(package: str, toolkit: str) -> Mapping[str, str]:
 
 def is_known_channel(name: str) -> bool:
     """Whether the packages of a channel of conda are those of the index under the same versions."""
-    plain = re.sub(r"^[a-z]+://[^/]+/", "", name.strip()).partition("/")[0]
-    return plain in _read()["conda_channels"]["channels"]
+    return _channel(name) in _read()["conda_channels"]["channels"]
+
+
+def _channel(name: str) -> str:
+    return re.sub(r"^[a-z]+://[^/]+/", "", name.strip()).partition("/")[0]
+
+
+def made_as_wheels(component: str, image: str, channels: Sequence[str]) -> str:
+    """The releases whose build in an image, or in the first channel of conda that has one, has the archs of its wheels.
+
+    Empty where nothing says so.
+    """
+    named = [_channel(name) for name in channels]
+    for entry in _read()["made_as_wheels"]:
+        if entry["component"] == component and image and image == entry.get("image"):
+            return str(entry["releases"])
+        if entry["component"] == component and not image and "channel" in entry:
+            sellers = (name for name in named if name in (entry["channel"], *entry["rivals"]))
+            if next(sellers, "") == entry["channel"]:
+                return str(entry["releases"])
+    return ""
 
 
 def first_of_conda(package: str) -> tuple[str, str]:

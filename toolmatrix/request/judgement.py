@@ -36,7 +36,8 @@ class RequestedPart(Value):
 
     `asks` are its component, and the builds of it that it leaves; `text` is how a sentence names it. A change of
     version replaces `version`, which is None where the file does not have it as it is. `carried`: an image brings it.
-    `open`: an index that was not read may have builds of it; `older`: it may be a release before those that are known.
+    `open`: an index that was not read may have builds of it; `older`: it may be a release before those that are known;
+    `as_wheel`: conda or an image brings it, compiled for the archs of a wheel.
     """
 
     component: str
@@ -47,6 +48,7 @@ class RequestedPart(Value):
     carried: bool = False
     open: bool = False
     older: bool = False
+    as_wheel: bool = False
 
 
 class MissingRelease(Value):
