@@ -131,3 +131,43 @@ IMPLIED = {"GB10": "arm", "Jetson Orin": "arm", "GH200": "arm", "MI300X": "amd",
 def test_a_device_implies_its_target(real: Cli, command: str, device: str) -> None:
     document = real(command, "torch", "--device", device, "--json").json()
     assert document["request"]["targets"] == [IMPLIED[device]]
+
+
+# What is asked for, the targets and devices that follow, and whether there is CUDA on the last target.
+BOARDS: dict[str, tuple[list[str], list[str], bool]] = {
+    "jetpack==6.2": (["arm"], [], True),
+    "jetpack==6.2 cuda==12.6": (["arm"], ["8.7"], True),
+    "torch --with jetpack==6.2": (["arm"], ["8.7"], True),
+    "torch --with jetpack==5.1.2": (["arm"], ["7.2", "8.7"], True),
+    "torch --with jetpack==7.0": (["arm"], ["11.0"], True),
+    "torch --with l4t==36.4.3": (["arm"], ["8.7"], True),
+    "torch --with jetpack": (["arm"], ["8.7", "11.0"], True),
+    # What is named is not put beside itself or in the place of what follows.
+    "torch --with jetpack==7.2 --device 'Jetson Thor'": (["arm"], ["11.0"], True),
+    "torch --with jetpack==6.2 --arch sm_87": (["arm"], [], True),
+    "torch --with jetpack==6.2 --accelerator none": (["arm"], [], False),
+    "torch --with jetpack==6.2 --target x86,arm": (["x86", "arm"], [], False),
+    "torch --with vllm": (["x86"], [], True),
+}
+
+
+@pytest.mark.parametrize("line", BOARDS)
+def test_a_system_of_boards_implies_their_devices(real: Cli, line: str) -> None:
+    document = _document(real, "resolve", line)
+    request = document["request"]
+    target = document["targets"][request["targets"][-1]]
+    found = request["targets"], request["devices"], "cuda" in target["components"]
+    assert found == BOARDS[line]
+
+
+def test_a_device_that_follows_is_no_requirement_in_a_refusal(real: Cli) -> None:
+    document = _document(real, "resolve", "torch --with jetpack==6.2 --from wheel")
+    lines = [line for core in document["cores"] for line in core["lines"]]
+    (device,) = (line for line in lines if line["text"].startswith("--device"))
+    assert (device["text"], device["default"]) == ("--device 8.7 is the default", True)
+
+
+def test_a_toolkit_for_servers_is_not_known_to_run_on_a_jetson_of_another(real: Cli) -> None:
+    """JetPack 4 brings CUDA 10 of its own, which is none of the toolkits that are published for Arm."""
+    assert real(*shlex.split("resolve jetpack==4.6.1")).code == 0
+    assert real(*shlex.split("resolve torch --with jetpack==4.6.1")).code == 4

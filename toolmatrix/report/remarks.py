@@ -217,13 +217,15 @@ def caveats(resolution: Resolution) -> list[Caveat]:
 
 
 def _implied(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
-    """The target that the request does not name, where the machine of the devices is not that of the default one."""
+    """The target that the request does not name, where the machine of its devices is not that of the default one."""
     request, targets = resolution.request, resolution.index.header["targets"]
     machine = targets[next(iter(targets))]["context"]["machine"]
     for ask in request.asks:
         other = ask.component == "machine" and ask.selector != machine
-        if request.devices and other and ask.option == "target" and ask.implied:
+        if (request.devices or request.boards) and other and ask.option == "target" and ask.implied:
             devices = terminal.listing([request.named(device) for device in request.devices])
+            if request.boards:
+                devices = request.boards + (f" (device {devices})" if devices else "")
             text = f"target {ask.target}: chosen because the machine of {devices} is {ask.selector}"
             yield "implied-target", text, []
 

@@ -59,7 +59,7 @@ def default(
         not head["framework"] and requires_framework(names.index, ask.component)
         for ask, head in named
     )
-    runs = bool(frameworks) and (bool(fields.device) or "wheel" in methods)
+    runs = bool(frameworks) and (bool(devices) or "wheel" in methods)
     if not standing and not runs:
         return "source"
     # One framework without a wheel is built, and the others with it: wheels bring toolkits of their own.
@@ -177,11 +177,14 @@ def read(
     named = {ask.component for ask in asks}
     # Each default rests on those before: a device has an accelerator, which has a target; a wheel, what it computes on.
     archs, devices, products = _codegen(names, fields)
-    codegen = codegen_accelerator(names, archs, devices) if archs or devices else ""
+    boards, owner = (devices, "") if devices or "device" in varied else _boards(names, asks)
+    codegen = codegen_accelerator(names, archs, boards) if archs or boards else ""
     computes = codegen or fields.accelerator.removeprefix("none")
     targets = tuple(dict.fromkeys(fields.target)) or (
-        _target(asks, names, computes, devices, products),
+        _target(asks, names, computes, boards, products),
     )
+    # Beside nothing but the boards there is no code.
+    devices = devices or (_on(names, fields, boards, targets) if len(named) > 1 else ())
     # A device of one of several targets says nothing of the others.
     default_codegen = "" if len(targets) > 1 else codegen
     contexts = {target: context(target, fields, index) for target in targets}
@@ -203,6 +206,7 @@ def read(
         archs=archs,
         devices=devices,
         products=products,
+        boards=owner,
         cpu=_cpu(fields.cpu, targets, index) if fields.cpu else "",
         prefer=fields.prefer,
         # Nothing is known less than `unknown`: without a minimum no answer is judged before the search ends.
@@ -214,9 +218,7 @@ def read(
         recipe=fields.recipe,
         stipulations=_stipulations(fields.recipe, index),
     )
-    if not targets[1:]:
-        return request
-    return request.replace(unavailable=_unavailable(request, names))
+    return request.replace(unavailable=_unavailable(request, names)) if targets[1:] else request
 
 
 def _lines(
@@ -409,6 +411,46 @@ def _target(
     scale = names.scale("machine")
     suited = (name for name in order if machines & scale.bit(targets[name]["context"]["machine"]))
     return next(suited, order[0])
+
+
+def _boards(names: Names, asks: Sequence[Ask]) -> tuple[tuple[str, ...], str]:
+    """The devices of a line whose devices are all in one kind of machine alone, such as a JetPack, and its text."""
+    if "device" not in names.components:
+        return (), ""
+    scale = names.scale("device")
+    for ask in asks:
+        # Of several releases the newest is preferred, and bit 0 is for its absence.
+        releases = names.scale(ask.component).select(ask.selector) & ~1
+        admitted = _device_limits(names, ask.component, 1 << releases.bit_length() >> 1)
+        devices = () if admitted == -1 else scale.named(admitted & ~1)
+        machines = [limits(names.index, "device", "machine", scale.bit(name)) for name in devices]
+        if machines and -1 not in machines:
+            return tuple(devices), ask.text
+    return (), ""
+
+
+def _on(
+    names: Names, fields: Fields, boards: tuple[str, ...], targets: Sequence[str]
+) -> tuple[str, ...]:
+    """The boards whose code is asked for: on the one target that has them, with the accelerator, and with no arch."""
+    if fields.arch or fields.accelerator == "none" or len(targets) > 1:
+        return ()
+    machine = names.index.header["targets"][targets[0]]["context"]["machine"]
+    return (
+        boards if device_machines(names, boards, ()) & names.scale("machine").bit(machine) else ()
+    )
+
+
+def _device_limits(names: Names, component: str, release: int) -> int:
+    """The devices that a release and the parts it is displayed with are limited to, as a mask."""
+    admitted = limits(names.index, component, "device", release)
+    for group in names.index.component(component).binding_groups:
+        is_part = group.component and names.components[group.component]["under"] == component
+        if group.kind == "requires" and is_part and not group.conditions:
+            for binding in group.of(release):
+                newest = 1 << binding.allowed.bit_length() >> 1
+                admitted &= _device_limits(names, group.component, newest)
+    return admitted
 
 
 def device_machines(

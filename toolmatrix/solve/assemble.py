@@ -289,7 +289,10 @@ def _of_request(reachable: Reachable) -> Iterator[Statement]:
             mask = reachable.mask("device", name)
             written = reachable.request.named(name)
             text = f"--device '{written}'" if " " in written else f"--device {written}"
-            ask = Ask(component="device", selector=name, text=text, option="device")
+            implied = bool(reachable.request.boards)
+            ask = Ask(
+                component="device", selector=name, text=text, option="device", implied=implied
+            )
             yield only(reachable.instance(target, "device", instance), mask, target, ask)
             # Its code is one of what is made at all, or any where nothing is said.
             yield only(reachable.instance(target, "arch", instance), whole or ~1, target, code)

@@ -62,7 +62,8 @@ class Request(Value):
     `recipe` is what the answer is built by, which sets the `stipulations`; empty where none is named.
     `oldest` are components whose older releases are preferred, and `first` is one that is chosen before all others.
     `apart` are (target, codegen arch or device) that mean another of several targets. `products` are (device, product)
-    of devices that were named by a product. `lone` were to be aligned, and at most one target can have them.
+    of devices that were named by a product, and `boards` is the line that they follow from where none was named. `lone`
+    were to be aligned, and at most one target can have them.
     """
 
     asks: tuple[Ask, ...]
@@ -72,6 +73,7 @@ class Request(Value):
     archs: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
     products: tuple[tuple[str, str], ...] = ()
+    boards: str = ""
     cpu: str = ""
     prefer: str = BEST_EVIDENCE
     unavailable: tuple[tuple[str, str], ...] = ()
