@@ -85,7 +85,8 @@ def container(*lines: str) -> str:
         ),
         (
             container(
-                "FROM nvidia/cuda:11.8.0-runtime-ubuntu20.04", "RUN pip install tensorflow==2.6.5"
+                "FROM nvidia/cuda:11.8.0-cudnn8-runtime-ubuntu20.04",
+                "RUN pip install tensorflow==2.6.5",
             ),
             [],
         ),

@@ -272,3 +272,28 @@ class ForProcessorAlone(ManifestFinding):
     def reason(self) -> str:
         """What its builds lack."""
         return f"all builds that it may be are without {self.accelerator}"
+
+
+class LibraryMissing(ManifestFinding):
+    """A package that loads libraries which its image does not have; `near` are images that have them."""
+
+    package: str
+    libraries: tuple[str, ...]
+    image: str
+    near: tuple[str, ...]
+
+    def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
+        return f"{self.package} loads {listing(self.libraries)}, which {self.image} does not have"
+
+    @property
+    def reason(self) -> str:
+        """Where it looks for them."""
+        return f"its builds look for {listing(self.libraries)} on the system"
+
+    def help(self) -> str:
+        """What has them."""
+        if self.near:
+            return f"begin with {self.near[0]}"
+        return (
+            f"install {listing(self.libraries)}, or take an extra or an index whose builds bring it"
+        )

@@ -15,6 +15,7 @@ from itertools import pairwise
 from toolmatrix.codes.manifests import (
     ExternallyManaged,
     ImageGone,
+    LibraryMissing,
     NewestUnfit,
     NoLocalVersion,
     NoSuchRelease,
@@ -634,8 +635,12 @@ def _by_images(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replace
     if isinstance(finding, ImageGone) and not finding.moves:
         for image in finding.near:
             yield (*_renamed(refusal.parts[0].item.text, finding.image, image),)
+    if isinstance(finding, LibraryMissing):
+        for image in finding.near:
+            yield (*_renamed(refusal.parts[-1].item.text, finding.image, image),)
     for part in refusal.parts:
-        name = plain(part.item.name)
+        # The matrix knows the images for development, and the others have the same in them.
+        name = called.alike(plain(part.item.name))
         match = called.image(name) if part.carried else None
         if match is None or part.component not in match.re.groupindex or part.version is None:
             continue
@@ -651,7 +656,8 @@ def _by_images(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replace
             for version in versions
             if re.fullmatch(r"[\d.]+", version)
         }
-        own = scale.select(part.asks[0].selector).bit_length()
+        # A part of a question may be widened to its whole major.
+        own = scale.select(f"=={match[part.component]}").bit_length()
         # What is newer comes first: an older toolkit is a step back.
         near = sorted(
             (version for version, position in positions.items() if position and position != own),

@@ -47,6 +47,14 @@ def _kept(
     return {name: run.name(name, release) for name, release in changed.items()}
 
 
+def fitting(run: Installation, component: str, within: int) -> tuple[tuple[str, ...], bool]:
+    """The pins by which a command takes some releases of a package, and whether it can take none of them."""
+    command, releases = run.commands[component], {component: within & ~1}
+    solved = Solved(run, command, releases)
+    none = component not in solved.blind and solved.solution() is None
+    return _pinned(_kept(run, command, releases, component)), none
+
+
 def _nearest(run: Installation, change: Change) -> str:
     """The release nearest to the old one that the command leaves in its place."""
     component, old = change.component, change.old.release

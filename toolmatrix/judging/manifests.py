@@ -34,9 +34,10 @@ from toolmatrix.judging.joins import (
     support,
     unlisted_of_conda,
 )
+from toolmatrix.judging.libraries import Loading
 from toolmatrix.judging.soundness import Soundness
 from toolmatrix.judging.stubs import stubs
-from toolmatrix.judging.toolkits import LOADABLE, loads_toolkit, needs_toolkit
+from toolmatrix.judging.toolkits import LOADABLE, loads_toolkit, needs_toolkit, widened
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import CONDA, IMAGE, PIP, SYSTEM_PIP, ProjectManifest
 from toolmatrix.request import manifests as reading
@@ -108,8 +109,10 @@ def judge(
         if key not in known:
             if manifest.kind not in FOLLOWED:
                 parts = parts.replace(items=())
-            known[key] = _environment(index, parts, machine, paired=paired)
-        environments.append(known[key].replace(name=environment.name, unknown=parts.unknown))
+            complete = not manifest.unread
+            known[key] = _environment(index, parts, machine, paired=paired, complete=complete)
+        unknown = (*parts.unknown, *known[key].unknown)
+        environments.append(known[key].replace(name=environment.name, unknown=unknown))
     return JudgedManifest(
         manifest=manifest,
         environments=tuple(environments),
@@ -119,20 +122,30 @@ def judge(
 
 
 def _environment(
-    index: Index, parts: RequestedParts, machine: TargetMachine, *, paired: bool
+    index: Index,
+    parts: RequestedParts,
+    machine: TargetMachine,
+    *,
+    paired: bool,
+    complete: bool,
 ) -> JudgedEnvironment:
+    """One environment judged; what is `unknown` of it is what its installation leaves so."""
     environment = _Environment(index, parts, machine)
-    refusals = after_installs(
-        Installation(index, parts, environment.targets[0]),
-        [*environment.refusals()],
-        lambda parts: environment.request(
-            parts, environment.targets[0], _WHEEL, environment.accelerator
-        ),
+    run = Installation(index, parts, environment.targets[0])
+
+    def request(parts: Sequence[RequestedPart]) -> Request:
+        return environment.request(parts, environment.targets[0], _WHEEL, environment.accelerator)
+
+    refusals = after_installs(run, [*environment.refusals()], request)
+    loading = Loading(run, parts, complete=complete)
+    refusals += tuple(
+        ManifestRefusal(finding=finding, parts=parts, request=request(parts))
+        for finding, parts in loading.findings(refusals)
     )
     return JudgedEnvironment(
         name=parts.name,
         parts=parts.parts,
-        unknown=parts.unknown,
+        unknown=tuple(loading.unknown),
         refusals=refusals,
         pairs=tuple(with_reason(index, environment.pairs(refusals))) if paired else (),
     )
@@ -366,23 +379,10 @@ class _Environment:
     def toolkit(self) -> list[RequestedPart]:
         """The parts of a toolkit that an image has."""
         return [
-            self.widen(other)
+            widened(self.index, other)
             for other in self.parts
             if other.component in LOADABLE and not self.is_package(other)
         ]
-
-    def widen(self, part: RequestedPart) -> RequestedPart:
-        """A part of a toolkit with all releases that a library compiled for one of them loads beside."""
-        ask = part.asks[0]
-        scale = self.index.scale(part.component)
-        releases = scale.named(scale.select(ask.selector))
-        major = releases[0].partition(".")[0] if releases else ""
-        first = called.family(part.component)
-        if not major or not first:
-            return part
-        if not scale.select(f">={first}") & scale.select(f"=={releases[0]}"):
-            return part
-        return part.replace(asks=(ask.replace(selector=f"=={major}.*"),))
 
     def share_facts(self, first: RequestedPart, second: RequestedPart) -> bool:
         """True if any fact is about both, or about builds of one and the other."""

@@ -7,11 +7,28 @@ from collections.abc import Iterator
 from toolmatrix.factbase import evidence as words
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import Binding
+from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import PIP
 from toolmatrix.request.judgement import RequestedPart, builds, requirements_of
 
 LOADABLE = frozenset(("cuda", "cudnn"))
 """What a wheel may load that it does not bring."""
+
+
+def widened(index: Index, part: RequestedPart) -> RequestedPart:
+    """A part of a toolkit with all releases that a library compiled for one of them loads beside."""
+    ask = part.asks[0]
+    scale = index.scale(part.component)
+    releases = scale.named(scale.select(ask.selector))
+    first, back = called.family(part.component)
+    if not releases or not first:
+        return part
+    if not scale.select(f">={first}") & scale.select(f"=={releases[0]}"):
+        return part
+    major, minor, *_ = *releases[-1].split("."), "0"
+    # What was compiled with a later minor release may lack a function.
+    until = "" if back else f",<{major}.{int(minor) + 1}"
+    return part.replace(asks=(ask.replace(selector=f"=={major}.*{until}"),))
 
 
 def needs_toolkit(index: Index, part: RequestedPart) -> bool | None:
@@ -21,7 +38,7 @@ def needs_toolkit(index: Index, part: RequestedPart) -> bool | None:
         name, left = part.component, index.scale(part.component).select(part.asks[0].selector)
     beside = 0
     for binding in index.component(name).about("cuda", left) if left else ():
-        if not _beside(index, binding):
+        if not is_beside(index, binding):
             # pip may take one that brings its own.
             return False
         beside |= binding.mask
@@ -57,7 +74,7 @@ def without_loaded_toolkit(index: Index, part: RequestedPart) -> tuple[str, tupl
 def _without_toolkit(index: Index, name: str, left: int) -> Iterator[Binding]:
     facts, none = index.component(name), index.scale("accelerator").bit("none")
     for binding in facts.about("cuda", left):
-        if not _beside(index, binding):
+        if not is_beside(index, binding):
             left &= ~binding.mask
             yield binding
     for binding in facts.about("accelerator", left):
@@ -65,5 +82,6 @@ def _without_toolkit(index: Index, name: str, left: int) -> Iterator[Binding]:
             yield binding
 
 
-def _beside(index: Index, binding: Binding) -> bool:
+def is_beside(index: Index, binding: Binding) -> bool:
+    """True for what a wheel looks for beside it, and does not bring."""
     return any(index.claim(cite.record).beside for cite in index.cites(binding.cites))

@@ -56,6 +56,16 @@ def alike(reference: str) -> str:
     return reference
 
 
+def lacking(reference: str) -> frozenset[str]:
+    """The libraries that are known not to be in an image."""
+    return frozenset(
+        component
+        for entry in _read()["lacking"]
+        if re.fullmatch(entry["image"], reference)
+        for component in entry["components"]
+    )
+
+
 def system(package: str) -> re.Match[str] | None:
     """The match of a package of a distribution."""
     return _matched("system", package)
@@ -151,10 +161,12 @@ def feature(name: str) -> Mapping[str, str]:
     }
 
 
-def family(component: str) -> str:
-    """The first release from which on those of one major version replace each other; empty without one."""
-    releases = {entry["component"]: str(entry["from"]) for entry in _read()["families"]}
-    return releases.get(component, "")
+def family(component: str) -> tuple[str, bool]:
+    """From which release on later ones of its major replace one, and whether earlier ones do; empty without one."""
+    for entry in _read()["families"]:
+        if entry["component"] == component:
+            return entry["from"], entry.get("back", False)
+    return "", False
 
 
 def library_packages() -> Mapping[str, str]:

@@ -82,6 +82,29 @@ def _nearest(records: Sequence[ImageRecord], name: str) -> tuple[str, ...]:
     return tuple(sorted(distances, key=distances.__getitem__)[:_NEAR])
 
 
+def with_library(index: Index, name: str, library: str, releases: int) -> tuple[str, ...]:
+    """The images nearest to one that have some release of a library which it does not have."""
+    own, records = called.image(name), index.images()
+    if own is None:
+        return ()
+    known, facts = index.scale(pulling.BASE), index.component(pulling.BASE)
+    distances = {}
+    for other in dict.fromkeys(pulling.references(records, name.partition(":")[0] + ":")):
+        match, alike = called.image(other), called.alike(other)
+        if match is None or alike not in known.versions or _purpose(other) != _purpose(name):
+            continue
+        about = facts.about(library, known.bit(alike))
+        if any(binding.allowed & ~1 & releases for binding in about):
+            # A release before it may lack what the rest of the file uses, and another one of the toolkit.
+            distances[other] = _distance(own, match)
+    return tuple(sorted(distances, key=distances.__getitem__)[:_NEAR])
+
+
+def _purpose(name: str) -> bool:
+    """Whether an image has what compiles."""
+    return "-devel" in name
+
+
 def _kind(match: re.Match[str]) -> str:
     """An image without its releases: `nvidia/cuda:-cudnn-devel` of 12.4.1-cudnn-devel-ubuntu22.04."""
     text = match[0]
