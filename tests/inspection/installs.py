@@ -6,6 +6,7 @@ temporary folder, and prints a line for each and the counts. Packages come from 
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import shlex
@@ -131,7 +132,8 @@ class Install(NamedTuple):
 
 _VENV = "{base} -m venv --without-pip {place}/v"
 _INTO = "{pip} --python {place}/v/bin/python install"
-_TO = "{pip} --python {base} install --break-system-packages"
+# With `--prefix` and `--root`, pip would uninstall another release from the interpreter itself: it must ignore these.
+_TO = "{pip} --python {base} install --break-system-packages --ignore-installed"
 _BARE = "{base} {place}/ask/ask.py"
 _ON_PATH = {"PYTHONPATH": "{site}"}
 
@@ -294,6 +296,14 @@ WAYS: dict[str, tuple[tuple[str, ...], str, Mapping[str, str]]] = {
         *("{place}/app.pyz", {}),
     ),
 }
+# Packages of the distribution, which are asked for where they are installed.
+_SYSTEM = "/usr/bin/python3"
+_OF_SYSTEM = {
+    **{name: name for name in ("numpy", "six", "pip", "setuptools", "wheel", "blinker")},
+    "PyYAML": "yaml",
+    "Pygments": "pygments",
+    "pyOpenSSL": "OpenSSL",
+}
 # Installs that one package shows: commands, package, start and variables.
 _FLIT = ("packages", "flit")
 ONCE: dict[str, tuple[tuple[str, ...], str, str, Mapping[str, str]]] = {
@@ -324,6 +334,11 @@ ONCE: dict[str, tuple[tuple[str, ...], str, str, Mapping[str, str]]] = {
         ("{pip} download -q -d w six==1.17.0",),
         *("six:six", _BARE, {"PYTHONPATH": "{place}/w/six-1.17.0-py2.py3-none-any.whl"}),
     ),
+    **{
+        f"apt: {dist}": ((), f"{dist}:{module}", f"{_SYSTEM} {{place}}/ask/ask.py", {})
+        for dist, module in _OF_SYSTEM.items()
+        if glob.glob(f"/usr/lib/python3/dist-packages/{module}*")
+    },
     "uv run --with": (
         ("{uv} venv -q v", "{uv} pip install -q --no-index --python v six==1.16.0"),
         *(
@@ -384,6 +399,16 @@ PROJECTS: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
         *("setuptools", "module", '[tool.setuptools]\npy-modules = ["packed_thing"]\n'),
         (_E_PIP,),
     ),
+    **{
+        f"setup.py install{layout}": (
+            *("setuptools", "flat", f"[tool.setuptools]\nzip-safe = {safe}\n"),
+            (
+                f"{_INTO} setuptools==75.8.0",
+                "sh -c 'cd project && ../v/bin/python setup.py -q install'",
+            ),
+        )
+        for layout, safe in (("", "false"), (", zipped", "true"))
+    },
     "setup.py develop": (
         *("setuptools", "flat", ""),
         (
@@ -501,6 +526,8 @@ class World:
         self.wheels = root / "wheels"
         self.tools = root / "tools"
         self.log = root / "log.txt"
+        lib = [Path(base).parent.parent / "lib" for base in BASES]
+        self.sites = [f"{folder}/python3*/*-packages" for folder in (*lib, "/usr/local/lib")]
 
     def prepare(self) -> None:
         """Download the packages and install the tools."""
@@ -527,7 +554,12 @@ class World:
             series = Path(base).name
             # Of the library the landmark is enough.
             inside = ("os.py", "sitecustomize.py", "site-packages", "dist-packages")
-            shared += [base, f"{lib}/python3", *(f"{lib}/{series}/{name}" for name in inside)]
+            shared += [
+                *(base, f"{os.path.dirname(base)}/python3"),
+                f"{lib}/lib{series}.so.1.0",
+                f"{lib}/python3",
+                *(f"{lib}/{series}/{name}" for name in inside),
+            ]
         self.tree = Tree()
         layer = self._read(*shared)
         # What this machine runs at each start is its own affair.
@@ -570,8 +602,11 @@ class World:
             "{uv}": str(shutil.which("uv", path=f"{Path(sys.executable).parent}:{os.defpath}")),
             "{pip}": f"{sys.executable} -m pip -q --disable-pip-version-check",
         }
+        held = self._held()
         for command in install.commands:
             self._run(place, shlex.split(_filled(command, words)))
+        if self._held() != held:
+            raise SystemExit(f"{install.name} changed {sorted({*held} ^ {*self._held()})}")
         records = (path for path in place.rglob("*.dist-info") if "home/.cache" not in str(path))
         words["{site}"] = str(next(records, place / "none").parent)
         env = {"PATH": f"{os.path.dirname(install.base)}:/bin", "HOME": f"{place}/home"}
@@ -588,6 +623,10 @@ class World:
         )
         said = json.loads(done.stdout) if done.returncode == 0 else {"error": done.stderr[-500:]}
         return self._compared(place, install, argv, env, said)
+
+    def _held(self) -> list[str]:
+        # An install must not change the machine, whose packages the other ones would be compared with.
+        return sorted(path for folder in self.sites for path in glob.glob(f"{folder}/*"))
 
     def _run(self, place: Path, argv: list[str]) -> None:
         env = {

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tests.images.images import link
-from tests.inspection.test_layers import packed
 from tests.inspection.test_observe import elf
 from toolmatrix.value import Value
 
@@ -185,6 +184,17 @@ def zipped(files: dict[str, bytes], line: bytes = b"") -> bytes:
     return line + buffer.getvalue()
 
 
+def _packed_wheel(name: str, version: str, *files: str) -> bytes:
+    info = f"{name}-{version}.dist-info"
+    return zipped(
+        {
+            **dict.fromkeys(files, b""),
+            f"{info}/METADATA": f"Name: {name}\nVersion: {version}\n".encode(),
+            f"{info}/RECORD": "".join(f"{file},,\n" for file in files).encode(),
+        }
+    )
+
+
 def without(files: Files, *names: str) -> Files:
     """Files but for those whose paths end so."""
     return {path: data for path, data in files.items() if not path.endswith(names)}
@@ -213,6 +223,11 @@ WRONG: dict[str, Image] = {
             "usr/local/bin/app.pex": b"#!/usr/local/bin/python3\nPK\x03\x04" + b"x" * 99,
         },
         config=_env(Cmd=["app.pex"]),
+        unknown=True,
+    ),
+    "archive that was not read, and nothing else": Image(
+        files={**PYTHON, "usr/local/bin/app.pyz": b"PK\x03\x04" + b"x" * 99},
+        config=_env(Cmd=["python3", "/usr/local/bin/app.pyz"]),
         unknown=True,
     ),
     "copy in an archive that starts": Image(
@@ -347,9 +362,30 @@ WRONG: dict[str, Image] = {
         codes=("TM401",),
     ),
     "zip archive on PYTHONPATH": Image(
-        files={**GOOD, "vendor.zip": packed("numpy/version.py", b"version = '1.26.4'\n")},
+        files={
+            **GOOD,
+            "vendor.zip": zipped(
+                {"numpy/__init__.py": b"", "numpy/version.py": b"version = '1.26.4'\n"}
+            ),
+        },
         config=_env("PYTHONPATH=/vendor.zip"),
         codes=("TM401",),
+    ),
+    "wheel on PYTHONPATH that states no version": Image(
+        files={**GOOD, "w/numpy.whl": _packed_wheel("numpy", OTHER, "numpy/__init__.py")},
+        config=_env("PYTHONPATH=/w/numpy.whl"),
+        codes=("TM401",),
+    ),
+    "namespace in an archive without its directory": Image(
+        files={**GOOD, "w/a.whl": _packed_wheel("a.b", "1.0", "a/b/__init__.py")},
+        config=_env("PYTHONPATH=/w/a.whl"),
+        expected=("a.b==1.0",),
+        unknown=True,
+    ),
+    "archive that nothing imports from": Image(
+        files={**PYTHON, "w/numpy.whl": _packed_wheel("numpy", WANTED, "numpy/__init__.py")},
+        config=_env(),
+        codes=("TM402",),
     ),
     "damaged archive on PYTHONPATH": Image(
         files={**GOOD, "vendor.zip": b"PK\3\4" + bytes(80)},
@@ -750,6 +786,47 @@ RIGHT: dict[str, Image] = {
             **numpy(WANTED, _VENV_SITE),
         },
         config=_env(Entrypoint=["/opt/venv/bin/python", "-m", "app"]),
+    ),
+    "venv with copies, whose library is that of the base": Image(
+        files={
+            **PYTHON,
+            "usr/local/bin/python3.11": elf(needed=["libpython3.11.so.1.0"]),
+            "usr/local/lib/libpython3.11.so.1.0": elf(versions=["3.11.2"]),
+            **venv("opt/venv"),
+            "opt/venv/bin/python": elf(needed=["libpython3.11.so.1.0"]),
+            **numpy(WANTED, _VENV_SITE),
+        },
+        config=_env(Entrypoint=["/opt/venv/bin/python", "-m", "app"]),
+    ),
+    "record in the archive that starts, another interpreter has another": Image(
+        files={
+            **PYTHON,
+            **numpy(OTHER, "opt/other/lib/python3.11/site-packages"),
+            "app.pyz": _packed_wheel("numpy", WANTED, "numpy/__init__.py", "__main__.py"),
+        },
+        config=_env(Cmd=["python3", "/app.pyz"]),
+    ),
+    "package of a namespace in the archive that starts": Image(
+        files={
+            **PYTHON,
+            "app.pyz": _packed_wheel("a.b", "1.0", "a/", "a/b/__init__.py", "__main__.py"),
+        },
+        config=_env(Cmd=["python3", "/app.pyz"]),
+        expected=("a.b==1.0",),
+    ),
+    "egg in an archive": Image(
+        files={
+            **PYTHON,
+            f"{SITE}/numpy-2.1.3-py3.11.egg": zipped(
+                {
+                    "numpy/__init__.py": b"",
+                    "EGG-INFO/PKG-INFO": f"Name: numpy\nVersion: {WANTED}\n".encode(),
+                    "EGG-INFO/top_level.txt": b"numpy\n",
+                }
+            ),
+            f"{SITE}/easy-install.pth": b"./numpy-2.1.3-py3.11.egg\n",
+        },
+        config=_env(),
     ),
     "name with a dot": Image(
         files={

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from toolmatrix.images.layers import DIRECTORY
-from toolmatrix.inspection.programs import PACKAGED
+from toolmatrix.inspection.programs import PACKAGED, SETTINGS
 from toolmatrix.inspection.record import View
 from toolmatrix.inspection.scripts import Script, command_of
 from toolmatrix.inspection.stated import ModuleArchive
@@ -167,7 +167,7 @@ class _Steps:
 
     def _activate(self, script: str) -> None:
         prefix = posixpath.join(self.folder, script.removesuffix(_ACTIVATE))
-        if script.endswith(_ACTIVATE) and self.view.tree.entry(f"{prefix}/pyvenv.cfg"):
+        if script.endswith(_ACTIVATE) and self.view.tree.entry(f"{prefix}/{SETTINGS}"):
             self.enter(prefix)
 
     def _conda(self, words: Sequence[str]) -> Sequence[str] | None:

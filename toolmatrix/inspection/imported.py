@@ -27,6 +27,7 @@ from toolmatrix.inspection.model import (
 )
 from toolmatrix.inspection.modules import Module, Modules
 from toolmatrix.inspection.record import Record, View
+from toolmatrix.inspection.stated import roots
 
 _TOP_LEVEL = FilePattern(r".*\.(?:dist-info|egg-info|egg/EGG-INFO)/top_level\.txt", 4 << 10)
 READS = (_TOP_LEVEL,)
@@ -46,7 +47,10 @@ _MOST_NAMES = 10_000
 
 
 class Dist(NamedTuple):
-    """The record of a package; `name` is as PyPI compares it, and `written` as its author writes it."""
+    """The record of a package; `name` is as PyPI compares it, and `written` as its author writes it.
+
+    `packed` are its modules where the record is in an archive.
+    """
 
     path: str
     site: str
@@ -54,6 +58,7 @@ class Dist(NamedTuple):
     name: str
     version: str
     written: str
+    packed: tuple[str, ...] | None = None
 
 
 class _Roots(NamedTuple):
@@ -108,7 +113,8 @@ class Imported:
     def _roots(self, dist: Dist) -> _Roots:
         folder = dist.path.rpartition("/")[0]
         record = self.view.contents.get(f"{folder}/RECORD", b"")
-        names = [name for name in modules.roots(record) if not name.startswith("_")]
+        every = roots(record) if dist.packed is None else dist.packed
+        names = [name for name in every if not name.startswith("_")]
         is_known = bool(names)
         if not names:
             text = self.view.contents.get(f"{folder}/top_level.txt", b"").decode("utf-8", "replace")
@@ -267,7 +273,8 @@ class Imported:
         for folder in self.path.folders:
             if folder.origin == STANDARD:
                 continue
-            for name in self.view.tree.names(folder.path)[:_MOST_NAMES]:
+            packed = [name for name, _ in self.view.archive(folder.path).names if "." not in name]
+            for name in (packed or self.view.tree.names(folder.path))[:_MOST_NAMES]:
                 if name in known or name.startswith("_") or not name.isidentifier():
                     continue
                 module = self.modules.find(name)

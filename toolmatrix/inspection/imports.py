@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from toolmatrix.inspection.entry import Start
 from toolmatrix.inspection.model import FilePattern
+from toolmatrix.inspection.programs import SETTINGS
 from toolmatrix.inspection.record import View
 from toolmatrix.inspection.stated import ModuleArchive
 from toolmatrix.value import Value
@@ -180,7 +181,7 @@ class _Site:
     def _settings(self) -> dict[str, str]:
         folder = self.start.called.rpartition("/")[0]
         for place in (folder, folder.rpartition("/")[0]):
-            text = self.view.tree.text(f"{place}/pyvenv.cfg")
+            text = self.view.tree.text(f"{place}/{SETTINGS}")
             if text:
                 pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
                 settings = {key.strip().lower(): value.strip() for key, _, value in pairs}

@@ -329,5 +329,6 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "bool": _truth,
     "tuple[str, str] | None": _pair,
     "tuple[tuple[str, str], ...]": _pairs,
+    "tuple[tuple[str, ...], ...]": lambda value: tuple(map(texts, value)),
     "Dynamic": lambda fields: _value(Dynamic, fields),
 }

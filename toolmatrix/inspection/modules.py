@@ -10,14 +10,14 @@ from __future__ import annotations
 import posixpath
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from toolmatrix.images.layers import FILE
 from toolmatrix.inspection.elf import Elf
 from toolmatrix.inspection.imports import Folder, ImportPath
 from toolmatrix.inspection.record import NO_PROCESSORS, View
-from toolmatrix.inspection.stated import VERSION_FILES, ModuleArchive, Stated, search
+from toolmatrix.inspection.stated import VERSION_FILES, Stated, search
 from toolmatrix.processors import processor
 from toolmatrix.value import Value
 
@@ -89,13 +89,9 @@ class Modules:
 
     def _in(self, folder: Folder, path: str, name: str, base: str) -> Module | None:
         tree = self.view.tree
-        packed = tree.entry(path)
-        if packed is not None and packed.kind == FILE:
-            names = dict(packed.content.names) if isinstance(packed.content, ModuleArchive) else {}
-            where = f"/{path.strip('/')}/{base}"
-            real = tree.real(path) or ""
-            is_there = base in names
-            return Module(name=name, path=where, file=real, folder=folder) if is_there else None
+        entry = tree.entry(folder.path)
+        if entry is not None and entry.kind == FILE:
+            return self._in_archive(folder, f"/{path.strip('/')}/{base}", name)
         below = self._names(path)
         if base in below:
             inner = self._names(f"{path}/{base}")
@@ -116,6 +112,22 @@ class Modules:
             return Module(name=name, path=f"/{path.strip('/')}/{base}", file="", folder=folder)
         return None
 
+    def _in_archive(self, folder: Folder, path: str, name: str) -> Module | None:
+        if name in self._packed(folder):
+            real = self.view.tree.real(folder.path) or ""
+            return Module(name=name, path=path, file=real, folder=folder, is_package=False)
+        is_portion = name in self.view.archive(folder.path).portions
+        return Module(name=name, path=path, file="", folder=folder) if is_portion else None
+
+    def _packed(self, folder: Folder) -> Mapping[str, str]:
+        if folder.path not in self._packed_of:
+            self._packed_of[folder.path] = dict(self.view.archive(folder.path).names)
+        return self._packed_of[folder.path]
+
+    @cached_property
+    def _packed_of(self) -> dict[str, Mapping[str, str]]:
+        return {}
+
     def _names(self, path: str) -> frozenset[str]:
         if path not in self._names_of:
             names = self.view.tree.names(path) if self.view.is_open(path) else []
@@ -128,9 +140,8 @@ class Modules:
 
     def stated(self, module: Module) -> tuple[str, Stated] | None:
         """The file of a module that states its version, and that; None where there is none."""
-        packed = self.view.tree.entry(module.folder.path)
-        if packed is not None and isinstance(packed.content, ModuleArchive):
-            version = dict(packed.content.names).get(module.name, "")
+        if packed := self._packed(module.folder):
+            version = packed.get(module.name, "")
             return (module.file, Stated(version=version)) if version else None
         files = [f"{module.path}/{name}" for name in VERSION_FILES] if module.is_package else []
         for path in files:
@@ -206,28 +217,6 @@ def missing(view: View, site: str, record: bytes) -> str:
         if "test" not in name and view.tree.entry(f"{site}/{name}") is None:
             return posixpath.normpath(f"{site}/{name}")
     return ""
-
-
-def roots(record: bytes) -> list[str]:
-    """The packages and modules that the record of a package lists, each the uppermost one."""
-    uppermost: dict[str, None] = {}
-    names = re.findall(
-        rb"^\"?((?:[A-Za-z_]\w*/){0,3})(?:__init__\.py|([A-Za-z_]\w*)(?:\.(?:cpython-|abi3)[^/,\n]*)?\.(?:py|so))\"?,",
-        record,
-        re.MULTILINE,
-    )
-    for folders, module in names:
-        path = folders.decode().strip("/").replace("/", ".")
-        if path and not module:
-            uppermost[path] = None
-        elif not path and module:
-            uppermost[module.decode()] = None
-    shortest = sorted(uppermost, key=lambda name: name.count("."))
-    upper: list[str] = []
-    for name in shortest:
-        if not any(name.startswith(f"{above}.") for above in upper):
-            upper.append(name)
-    return upper
 
 
 def _tagged(names: frozenset[str], stem: str) -> list[str]:

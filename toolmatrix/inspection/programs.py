@@ -46,6 +46,9 @@ VERSION_TEXTS = tuple(
 # Variables that choose compilers, and what they may be; that of nvcc's host compiler may be a directory.
 _HOST_COMPILER = "NVCC_CCBIN"
 _COMPILERS = dict.fromkeys(("CC", "CXX", "CUDAHOSTCXX", _HOST_COMPILER), ("gcc", "clang"))
+SETTINGS = "pyvenv.cfg"
+"""The settings of a virtual environment, below its prefix."""
+_HOME = re.compile(r"^home[ \t]*=[ \t]*(/.*?)[ \t]*$", re.MULTILINE)
 _SCRIPT = "its version shows only when it is run"
 
 
@@ -247,6 +250,12 @@ def _versions(
     is_program = _is_own(view, path, program.files)
     if is_program or (program.is_script and folder == "bin" and path not in view.elves):
         yield from _beside(view, program, prefix, series)
+    # In a virtual environment of copies the library, which has the version, lies beside what was copied.
+    home = _HOME.search(view.tree.text(f"{prefix}/{SETTINGS}")) if folder == "bin" else None
+    called = (f"{home[1]}/{name}" for name in (path.rpartition("/")[2], "python3")) if home else ()
+    origin = next(filter(None, map(view.tree.real, called)), path)
+    if origin != path:
+        yield from _versions(view, record, program, origin)
     for package in program.packages if PACKAGED.match(path) else ():
         package = package.format(series)
         for manager in MANAGERS if is_program else packages.owners(view, path, package):

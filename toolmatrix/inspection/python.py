@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from toolmatrix.inspection import entry, imported, imports, packages, programs, stated
 from toolmatrix.inspection.imported import Dist, Imported
@@ -27,7 +27,6 @@ from toolmatrix.inspection.packages import upstream
 from toolmatrix.inspection.programs import Default
 from toolmatrix.inspection.record import ACCOUNTS, Record, View
 
-# Name and version stand in the first lines; a description may follow, of any length.
 _METADATA = FilePattern(
     r"(?P<site>.*)/[^/]+\.(?P<kind>dist-info/METADATA|egg-info(?:/PKG-INFO)?|egg/EGG-INFO/PKG-INFO)",
     4 << 10,
@@ -40,7 +39,6 @@ READS = (
 )
 RECORDS = ("dist-info", "egg-info", MODULE)
 """The witnesses of Python packages, of which a user gets those that the default interpreter imports."""
-_FIELD = re.compile(r"^(Name|Version):\s*(\S+)\s*$", re.MULTILINE)
 
 # Components that are not Python packages, though packages of these names exist.
 _PROGRAMS = frozenset(
@@ -77,7 +75,7 @@ def observe_imports(view: View, record: Record, paths: Sequence[ImportPath]) -> 
 
     Those are defaults that the first of some interpreters imports.
     """
-    dists = _dists(view)
+    dists = [*_dists(view), *_packed(view, paths)]
     defaults: set[str] = set()
     if paths:
         packages_imported = Imported(view, record, paths, dists)
@@ -97,12 +95,30 @@ def _dists(view: View) -> list[Dist]:
 
     dists: list[Dist] = []
     for match, text in view.files(_METADATA):
-        fields = dict(_FIELD.findall(text))
         seen_by = RECORDS[not match["kind"].startswith("dist-info")]
-        written, version = fields.get("Name", ""), fields.get("Version", "")
+        written, version = stated.name_and_version(text)
         name = canonicalize_name(written)
         dists.append(Dist(match[0], match["site"], seen_by, name, version, written))
     return dists
+
+
+# The records in archives that Python imports from; one that only lies there is no more than a file.
+def _packed(view: View, paths: Sequence[ImportPath]) -> Iterator[Dist]:
+    from packaging.utils import canonicalize_name
+
+    folders = dict.fromkeys(folder.path for path in paths for folder in path.folders)
+    for real in dict.fromkeys(filter(None, map(view.tree.real, folders))):
+        for path, written, version, *roots in view.archive(real).records:
+            name = canonicalize_name(written)
+            yield Dist(
+                f"{real}/{path}",
+                real,
+                RECORDS[path.startswith("EGG-INFO")],
+                name,
+                version,
+                written,
+                tuple(roots),
+            )
 
 
 def _record_dists(
@@ -114,12 +130,12 @@ def _record_dists(
 
 
 def _record_dist(view: View, record: Record, dist: Dist, *, is_default: bool) -> None:
-    path, _, seen_by, name, version, _ = dist
+    path, seen_by, name, version = dist.path, dist.seen_by, dist.name, dist.version
     if not name or not version:
         record.skip(path, "it lacks a name or a version")
         return
     record.feature(f"dist:{name}", version, seen_by, path)
-    if _is_gone(view, name, path):
+    if dist.packed is None and _is_gone(view, name, path):
         record.feature(GONE, f"{name} {version}", seen_by, path)
         return
     if name not in _PROGRAMS:

@@ -14,6 +14,7 @@ from toolmatrix.inspection.dynamic import DEVICES
 from toolmatrix.inspection.elf import Elf
 from toolmatrix.inspection.model import WHICH, FilePattern, Seen, Skipped
 from toolmatrix.inspection.rpm import Database
+from toolmatrix.inspection.stated import ModuleArchive
 
 # The PATH of a container whose image sets none, as Docker and Podman have it.
 ACCOUNTS = FilePattern(r"etc/(passwd|group)", 64 << 10)
@@ -23,6 +24,7 @@ NO_PROCESSORS = frozenset(("", *DEVICES.values()))
 """The architectures of files of device code."""
 # Sightings of one value that are kept; a thousand files with the same value count as few.
 _MOST_SIGHTINGS = 16
+_NOTHING_PACKED = ModuleArchive()
 
 
 class View:
@@ -72,6 +74,12 @@ class View:
             match = fits(path)
             if match:
                 yield match, data.decode("utf-8", "replace")
+
+    def archive(self, path: str) -> ModuleArchive:
+        """The modules in the archive at a path, none where there is another file or a directory."""
+        entry = self.tree.entry(path)
+        content = entry.content if entry is not None else None
+        return content if isinstance(content, ModuleArchive) else _NOTHING_PACKED
 
     def path(self, env: Mapping[str, str] | None = None) -> list[str]:
         """The absolute directories of PATH, as paths of the tree."""

@@ -47,6 +47,7 @@ from toolmatrix.judging.expectations import (
     compared,
 )
 from toolmatrix.logs import signatures
+from toolmatrix.manifests import names as called
 from toolmatrix.processors import architecture
 from toolmatrix.value import Value
 
@@ -133,6 +134,9 @@ def _with_layer(verdict: Verdict, history: Mapping[str, str]) -> Verdict:
     return verdict.replace(made_by=instruction, help=help)
 
 
+_RUN = "run it: use `docker:NAME`, without `--no-run`"
+
+
 def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     sightings = subject.sightings(expectation.name)
     if not sightings:
@@ -140,8 +144,7 @@ def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         return
     hidden = subject.hidden(expectation.name, sightings)
     if hidden:
-        help = "run it: use `docker:NAME`, without `--no-run`"
-        yield expectation.verdict(UNKNOWN, reason=hidden, help=help, others=sightings)
+        yield expectation.verdict(UNKNOWN, reason=hidden, help=_RUN, others=sightings)
         return
     disputed = _disputed(subject, expectation, sightings)
     if disputed is not None:
@@ -224,7 +227,14 @@ def _absent(subject: Subject, expectation: Expectation) -> Verdict:
     if reason or excused or expectation.name in _WITNESSES:
         why = reason or excused or "nothing in the image names it"
         return expectation.verdict(SKIP, reason=why)
-    help = f"install {expectation.name} in the image"
+    # Where Python finds packages that were not seen, nothing says that one is missing.
+    header = subject.index.header
+    name = expectation.name
+    known = {*header["packages"].values(), *called.packages().values()}
+    is_package = name in known or name not in header["components"]
+    if is_package and (unseen := subject.skipped(WHICH_PACKAGES)):
+        return expectation.verdict(UNKNOWN, reason=unseen, help=_RUN)
+    help = f"install {name} in the image"
     return expectation.verdict(FAIL, code="TM402", help=help)
 
 
