@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -314,6 +315,14 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str | None], in
         {"python": "3.13"},
         0,
     ),
+    "two frameworks that bring an nvcc each": (
+        {
+            "setup.py": "from setuptools import setup\nsetup(install_requires=['jax', 'tensorflow==2.18.1'])\n"
+        },
+        {},
+        {"jax": "0.4.35", "tensorflow": "2.18.1", "cuda": "12.5.1"},
+        0,
+    ),
     "no wheel for the device": (
         {"requirements.txt": "tensorflow==2.10.0\n"},
         {"device": DEVICE},
@@ -329,6 +338,29 @@ def test_the_environment_of_a_repository(name: str, tmp_path: Path) -> None:
     answer = toolmatrix.env(write(tmp_path, files), **options)
     assert {key: answer.versions.get(key) for key in versions} == versions
     assert answer.exit_code == code
+
+
+# Lines of requirements, and the words of the command that installs them.
+INSTALLED = {
+    "fastapi[standard]\nnumpy[a,b]<2\n": ["numpy[a,b]==1.26.4", "fastapi[standard]==0.165.0"],
+    # What was not checked may require earlier releases of what nothing pins.
+    "einops\nour-own-package==1.0\nnumpy<2\ntorch==2.1.0\nsix==1.16.0\ntqdm>=4,<5\n": [
+        "torch==2.1.0",
+        "numpy<=1.26.4",
+        "six==1.16.0",
+        "tqdm>=4,<=4.70.1",
+        "einops<=0.8.2",
+        "our-own-package==1.0",
+    ],
+}
+
+
+@pytest.mark.parametrize("lines", INSTALLED)
+def test_the_requirements_of_an_environment(lines: str, tmp_path: Path) -> None:
+    plan = toolmatrix.env(write(tmp_path, {"requirements.txt": lines})).plans["x86"]
+    [command] = plan.commands("uv")[1:]
+    assert sorted(shlex.split(command)[3:]) == sorted(INSTALLED[lines])
+    assert not any("[" in pin for pin in plan.pins)
 
 
 def test_releases_before_the_known_ones_are_no_change(tmp_path: Path) -> None:

@@ -54,6 +54,23 @@ CODE: dict[str, tuple[dict[str, str], list[str], list[str]]] = {
         [],
     ),
     "a program": ({"a.py": "if __name__ == '__main__':\n    import fire\n"}, ["fire"], []),
+    "a program in a module of a package": (
+        {"own/__init__.py": "", "own/a.py": "if __name__ == '__main__':\n    import fire\n"},
+        [],
+        ["fire"],
+    ),
+    "a module that its package goes on without": (
+        {
+            **PROJECT,
+            "own/__init__.py": "from .b import B\ntry:\n    from .a import A\n    from own.c import C\n"
+            "    from .b import D\nexcept ImportError:\n    pass\n",
+            "own/a.py": "import dgl\n",
+            "own/b.py": "import numpy\n",
+            "own/c.py": "import yaml\n",
+        },
+        ["numpy"],
+        ["dgl", "yaml"],
+    ),
     "one that another file needs": (
         {"a.py": "def f():\n    import yaml\n", "b.py": "import yaml\n"},
         ["yaml"],

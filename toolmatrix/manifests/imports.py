@@ -78,6 +78,7 @@ class _Reader:
         self.folder = folder
         split = [path.removesuffix(".py").split(os.sep) for path in paths]
         packages = {"/".join(parts[:-1]) for parts in split if parts[-1] == "__init__"}
+        self.packages = packages - {""}
         self.own = {
             part
             for parts in split
@@ -93,6 +94,24 @@ class _Reader:
         self.needed: dict[str, Traced] = {}
         self.optional: dict[str, Traced] = {}
         self.unparsed: list[str] = []
+        self.dispensable = {name for package in self.packages for name in self.caught(package)}
+
+    def caught(self, package: str) -> Iterator[str]:
+        """The modules of a package that it goes on without, as it catches the error where it imports them."""
+        try:
+            text = files.read_file(os.path.join(self.folder, package, "__init__.py")).text
+            tree = ast.parse(text if "ImportError" in text else "")
+        except (ManifestError, SyntaxError, ValueError, RecursionError, MemoryError):
+            return
+        optional_by: dict[str, bool] = {}
+        for dotted, _, optional in _imports(tree, beside=False, is_module=True):
+            # One dot, or the name of the package itself.
+            own = f"{package.removeprefix('src/').replace('/', '.')}."
+            name = dotted.removeprefix(own if dotted.startswith(own) else ".").partition(".")[0]
+            optional_by[name] = optional_by.get(name, True) and optional
+        yield from (
+            f"{package}/{name}.py" for name, optional in optional_by.items() if name and optional
+        )
 
     def is_foreign(self, name: str) -> bool:
         """True for a module of neither the project nor the standard library."""
@@ -109,17 +128,22 @@ class _Reader:
             return
         relative = os.path.relpath(path, self.folder).replace(os.sep, "/")
         beside = bool(self.roots) and not relative.startswith(self.roots)
+        beside = beside or relative in self.dispensable
         lines = [*_lines(source.text, beside)]
         # Most files import what others do; one that adds nothing need not be parsed.
         if not any(self.is_new(called.importable(dotted), optional) for dotted, optional in lines):
             return
         try:
-            imported = [*_imports(ast.parse(source.text), beside)]
+            # A module of a package is imported; only a demo starts it.
+            is_module = relative.rpartition("/")[0] in self.packages
+            imported = [*_imports(ast.parse(source.text), beside=beside, is_module=is_module)]
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             # Code for Python 2, or a template.
             self.unparsed.append(relative)
             imported = [(dotted, 0, optional) for dotted, optional in lines if optional == beside]
         for dotted, line, optional in imported:
+            if dotted.startswith("."):
+                continue
             name = called.importable(dotted)
             if self.is_new(name, optional):
                 modules = self.optional if optional else self.needed
@@ -148,22 +172,25 @@ def _place(source: FileText, line: int, name: str) -> Traced:
     return whole.group(match, 0) if match else whole[:0]
 
 
-def _imports(tree: ast.AST, beside: bool) -> Iterator[tuple[str, int, bool]]:
-    """The modules of a file, the line of each, and whether the code goes on without them."""
+def _imports(tree: ast.AST, *, beside: bool, is_module: bool) -> Iterator[tuple[str, int, bool]]:
+    """The modules of a file, the line of each, and whether the code goes on without them.
+
+    A relative import has a dot before its name. A file is a program too, unless it is a module of a package.
+    """
     left: list[tuple[ast.AST, bool]] = [(tree, beside)]
     while left:
         node, optional = left.pop()
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno, optional) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            if not node.level and node.module:
-                for alias in node.names:
-                    yield f"{node.module}.{alias.name}", node.lineno, optional
+            for alias in node.names:
+                origin = "." * node.level + (f"{node.module}." if node.module else "")
+                yield f"{origin}{alias.name}", node.lineno, optional
         elif isinstance(node, ast.If):
             condition = ast.dump(node.test)
             # What is for type checkers never runs, and the program itself is what is started.
             if "TYPE_CHECKING" not in condition:
-                inside = optional or "__main__" not in condition
+                inside = optional or is_module or "__main__" not in condition
                 left += [(child, inside) for child in node.body]
                 left += [(child, inside) for child in node.orelse]
             else:

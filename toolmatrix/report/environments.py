@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from toolmatrix.documents import Annotated, FilePlace, MatrixHead, TypedDict
 from toolmatrix.manifests import names as called
+from toolmatrix.manifests.model import PIP
 from toolmatrix.report import claims, cores, remarks, terminal, variants
 from toolmatrix.report.answer import head
 from toolmatrix.report.findings import COLOURS, FindingHead
@@ -14,7 +17,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.factbase.index import Index
     from toolmatrix.report.refusal import ConflictDocument
@@ -31,6 +34,7 @@ GUARD = "toolmatrix-constraints.txt"
 TOOLS = ("uv", "pip")
 # So many lines of a reason are printed; a document has all.
 _MOST = 3
+_EXTRAS = re.compile(r"\[[^\]]*\]")
 _IMPORTED = "the code imports {}, and no file says which release it is written for"
 
 
@@ -110,7 +114,8 @@ class EnvironmentPlan(Value):
                 # What a build needs beside itself has releases of its own.
                 own = f"{name.partition('[')[0]}=={build.release}"
                 pins.append(own if pinned else requirement)
-        return [*dict.fromkeys([*pins, *self.packages])]
+        packages = (_EXTRAS.sub("", text) for text in self.packages)
+        return [*dict.fromkeys([*pins, *packages])]
 
     def commands(self, tool: str, guard: str = "") -> list[str]:
         """The commands that create it with uv, or with pip."""
@@ -130,10 +135,15 @@ def environment(
     target: str,
     case: RepositoryCase,
     apart: Sequence[CaseLine],
+    open_lines: Mapping[str, str],
 ) -> EnvironmentPlan:
-    """The environment of a target of an answer; lines that were set apart are installed as they are written."""
+    """The environment of a target of an answer; lines that were set apart are installed as they are written.
+
+    `open_lines` are the ranges of components that no file pins.
+    """
     components, chosen = index.header["components"], resolution.chosen(target)
     named = {line.component: line.package for line in case.lines}
+    extras = _extras(case.lines)
     order = [*dict.fromkeys([*named, *chosen])]
     builds = sorted(
         (
@@ -144,8 +154,10 @@ def environment(
     )
     pinned = {build.component for build in builds}
     bounded = {*called.packages().values()} - {*called.wheels_alone(), *TOOLKIT}
+    unchecked = (*(line.requirement for line in apart), *case.unchecked)
+    ranges = _ranges(index, chosen, case, open_lines) if unchecked else {}
     packages = [
-        f"{named.get(name, name)}=={version}"
+        named.get(name, name) + extras.get(name, "") + ranges.get(name, f"=={version}")
         for name, version in chosen.items()
         if name not in pinned
         # pip takes the newest of what no metadata bounds, as NumPy for an older torch.
@@ -166,8 +178,32 @@ def environment(
         versions={name: v for name, v in chosen.items() if not components[name]["variant_of"]},
         builds=tuple(builds),
         packages=(*packages, *variants.bounds(index, resolution, target)),
-        unchecked=(*(line.requirement for line in apart), *case.unchecked),
+        unchecked=unchecked,
     )
+
+
+def _ranges(
+    index: Index, chosen: Mapping[str, str], case: RepositoryCase, open_lines: Mapping[str, str]
+) -> dict[str, str]:
+    """By component the releases that go with what was not checked: it may require earlier ones of what nothing pins."""
+    components, ranges = index.header["components"], {}
+    kept = {name for name, _ in case.keep} | {line.component for line in case.lines}
+    for name, version in chosen.items():
+        # What computes on an accelerator goes with a toolkit, which its requirements do not say.
+        computes = components[name]["framework"] or components[name]["accelerators"]
+        if not computes and (name in open_lines or name not in kept):
+            clauses = open_lines.get(name, "").split(",")
+            clauses = [clause for clause in clauses if clause and not clause.startswith("<")]
+            ranges[name] = ",".join([*clauses, f"<={version}"])
+    return ranges
+
+
+def _extras(lines: Sequence[CaseLine]) -> dict[str, str]:
+    """By component the extras that lines ask for, as pip writes them."""
+    names: dict[str, set[str]] = {}
+    for line in lines:
+        names.setdefault(line.component, set()).update(line.part.item.extras)
+    return {name: f"[{','.join(sorted(extras))}]" for name, extras in names.items() if extras}
 
 
 class CaseReport:
@@ -212,13 +248,28 @@ class CaseReport:
             if not relaxation.asks and not relaxation.line.asks[0].option
         ]
 
+    def ranges(self) -> dict[str, str]:
+        """By component, what its lines say of a package that none of them pins, and that did not have to change."""
+        changed = {relaxation.line.component for relaxation in self.answer.relaxed}
+        changed |= {name for name, _ in self.case.keep}
+        texts: dict[str, list[str]] = {}
+        for line in self.case.lines:
+            item = line.part.item
+            says = item.specifier.replace(" ", "").removeprefix("*") if item.kind == PIP else "=="
+            texts.setdefault(line.component, []).append(says)
+        return {
+            name: ",".join(filter(None, dict.fromkeys(says)))
+            for name, says in texts.items()
+            if name not in changed and not any("==" in text for text in says)
+        }
+
     def environments(self) -> list[EnvironmentPlan]:
         """The environment of each target, none without an answer."""
         resolution = self.resolution
         if resolution is None:
             return []
         return [
-            environment(self.index, resolution, target, self.case, self.apart())
+            environment(self.index, resolution, target, self.case, self.apart(), self.ranges())
             for target in resolution.targets
         ]
 

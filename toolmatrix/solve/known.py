@@ -351,7 +351,8 @@ class Relations:
                 if group.releases & releases
                 and group.kind != FAILS
                 and not (known and (group.evidence == UNKNOWN or self._excluded(group.conditions)))
-                for about in (*group.named, *group.conditions)
+                # A condition on another part requires nothing of it.
+                for about in (*group.named, *(() if known else group.conditions))
             }
         return self._named_here[subject, known]
 
