@@ -378,8 +378,8 @@ JOINED = {
     "accelerate torch==1.13.1": "1.2",
     "accelerate --with torch==1.13.1": "1.2",
     "optax jax==0.4.20": "0.2",
-    # It requires Transformers at whatever release, of which its newest uses a later one than comes with such a torch.
-    "peft torch==2.1.0": "0.5",
+    # Its code takes torch before 2.2 for absent from 5.0 on.
+    "transformers torch==2.1.2": "4.57",
 }
 """A question, and the series that a source joins with what is named."""
 NEWEST = (
@@ -388,6 +388,11 @@ NEWEST = (
     "torch --with gcc==9",
     "jax --with cuda==12",
     "transformers --with torch==2.1.2",
+    # METADATA names releases of torch, or of what stands on torch and names its releases.
+    "deepspeed torch==2.8.0",
+    "transformers torch==2.8.0",
+    "peft torch==2.1.0",
+    "trl torch==2.5.1",
 )
 """Nothing older is taken for what facts limit by themselves, nor for where the result runs."""
 

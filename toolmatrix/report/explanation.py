@@ -42,7 +42,7 @@ class NotTaken(TypedDict):
 
     releases: NonEmpty[str]
     range: str
-    kind: Annotated[str, "forbidden", "apart", "entangled", "later", "outranked", "older"]
+    kind: Annotated[str, "forbidden", "apart", "entangled", "later", "outranked", "after", "older"]
     why: str
 
 
@@ -169,6 +169,8 @@ def why(resolution: Resolution, choice: Choice, group: Alternative) -> str:
         return f"older than {choice.version}, otherwise equal" if group.releases else ""
     if group.kind == "outranked":
         return f"weaker evidence than {choice.version}"
+    if group.kind == "after":
+        return f"they came out after {group.anchors[0]} and do not declare it; see --prefer newest"
     if group.kind == "apart":
         return f"no source joins them with {terminal.listing(group.anchors)}"
     reasons = cores.sentences(resolution.index, group.core, choice.component)

@@ -60,6 +60,7 @@ class Caveat(TypedDict):
         "implied-target",
         "tested-not-preferred",
         "nothing-to-align",
+        "needless-build",
         "meant-for-another",
         "below-minimum",
         "untested",
@@ -206,7 +207,7 @@ def caveats(resolution: Resolution) -> list[Caveat]:
     """The caveats of an answer, each of a kind, in words and with the components it is about."""
     # What an option did not do comes first, what is untested or unknown last.
     kinds = (
-        *(_implied, _without_effect, _other_targets, _to_bring, _archived),
+        *(_implied, _without_effect, _needless, _other_targets, _to_bring, _archived),
         *(_harvested, _untested, _unjoined),
     )
     return [
@@ -239,6 +240,34 @@ def _without_effect(resolution: Resolution) -> Iterator[tuple[str, str, list[Cav
         if lacking:
             text = f"--align {name}: the answer has none on {terminal.listing(lacking)}"
             yield "nothing-to-align", text, []
+
+
+def _needless(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
+    """Builds for an accelerator where the request asks for none."""
+    index = resolution.index
+    for target, choices in resolution.targets.items():
+        wanted = any(
+            (ask.component, ask.selector) == ("accelerator", "none")
+            and ask.target in ("", target)
+            and not ask.implied
+            for ask in resolution.request.asks
+        )
+        larger = []
+        for choice in choices if wanted else ():
+            package = index.header["components"][choice.component]["variant_of"]
+            if package in resolution.request.wanted:
+                record = index.release(index.number(f"{choice.component}=={choice.version}"))
+                if record.attributes["accelerator"] != "none":
+                    name = f"{package} {choice.version.partition('@')[0]}"
+                    larger.append((package, name, choice.evidence))
+        if larger:
+            names = terminal.listing([name for _, name, _ in larger])
+            text = (
+                f"--accelerator none: the answer has {names}, made for an accelerator, "
+                "as no build without one is known to fit"
+            )
+            parts = [_components(target, evidence, name) for name, _, evidence in larger]
+            yield "needless-build", text, [part for (part,) in parts]
 
 
 def _other_targets(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
@@ -352,7 +381,7 @@ def _unjoined(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatCom
             )
 
 
-_REFUSED = ("forbidden", "entangled", "later", "apart")
+_REFUSED = ("forbidden", "entangled", "later", "apart", "after")
 # So many ranges of releases are named in a line.
 _RANGES = 3
 # For more components the list is too long to read, and each line takes a search; `explain` says why one is older.

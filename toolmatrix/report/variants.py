@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolmatrix.documents import Annotated, Literal, NotRequired, TypedDict
 from toolmatrix.factbase.evidence import UNKNOWN
+from toolmatrix.report import pins
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.preferences import limits
 from toolmatrix.value import Value
@@ -166,7 +167,7 @@ def commands(index: Index, resolution: Resolution, target: str, tool: str = "pip
             besides.append(f"{name}=={chosen[name]}")
         elif head["variants"] or head["framework"] or on_index(index, name):
             return []
-    besides += bounds(index, resolution, target)
+    besides += [*pins.kept(index, resolution, target), *bounds(index, resolution, target)]
     return installs([with_extras(build, chosen) for build in builds.values()], tool, besides)
 
 

@@ -10,7 +10,7 @@ from toolmatrix.finding import Incompatibility
 from toolmatrix.solve.assemble import assembled
 from toolmatrix.solve.engine.conflict import combinations, excludes, excluding
 from toolmatrix.solve.parts import Closed
-from toolmatrix.solve.preferences import Anchors
+from toolmatrix.solve.preferences import RULE, Anchors, leading
 from toolmatrix.solve.request import Ask, Stipulation
 from toolmatrix.value import Value
 
@@ -276,7 +276,8 @@ class Alternative(Value):
     `kind`: `forbidden` (by the nogoods of `core`, given the request), `entangled` (no combination has them, for a
     reason that takes many facts; `core` is what refuses them in the answer as it is), `later` (they go with other
     choices than those made before; `core` is what refuses them then), `outranked` (a row supports what was taken),
-    `apart` (no source joins them with these `anchors`, as one does what was taken), `older` (otherwise equal).
+    `apart` (no source joins them with these `anchors`, as one does what was taken), `after` (they came out when the
+    framework in `anchors` had, and do not declare it), `older` (otherwise equal).
     """
 
     kind: str
@@ -310,6 +311,7 @@ def alternatives(resolution: Resolution, choice: Choice, within: int = -1) -> li
     near = {first for first, *_ in combinations(decided, [number])}
     anchored = _anchored(assembly, choice, values[number])
     best = _level(rows, values, number, values[number])
+    framework = "" if variable.oldest else _framework(assembly, values, variable)
     lower: dict[tuple[str, tuple[str, ...]], list[str]] = {("outranked", ()): [], ("older", ()): []}
     later: dict[tuple[int, ...], list[str]] = {}
     refused = []
@@ -327,6 +329,8 @@ def alternatives(resolution: Resolution, choice: Choice, within: int = -1) -> li
             kind = "outranked" if _level(rows, values, number, candidate) < best else "older"
             lacking = tuple(a.text for a in anchored if not a.joined >> candidate & 1)
             reason = ("apart", lacking) if kind == "older" and lacking else (kind, ())
+            if reason[0] == "older" and candidate > values[number] and framework:
+                reason = ("after", (framework,))
             lower.setdefault(reason, []).append(release)
     groups = [
         Alternative(kind=kind, releases=tuple(releases), anchors=lacking)
@@ -409,6 +413,16 @@ def _anchored(assembly: Assembly, choice: Choice, value: int) -> list[Anchor]:
         return []
     anchors = Anchors(assembly, choice.target).of(choice.component)
     return [anchor for anchor in anchors if anchor.joined >> value & 1]
+
+
+def _framework(assembly: Assembly, values: tuple[int, ...], variable: Variable) -> str:
+    """The release of the framework whose time a component is chosen by; nothing where that is not the rule."""
+    first = assembly.pick(variable.target, leading(assembly))
+    if RULE not in assembly.header["rules"] or assembly.request.prefer == "newest":
+        return ""
+    if first is None or first.number >= variable.number:
+        return ""
+    return f"{first.component} {assembly.version(first, values[first.number])}"
 
 
 def _level(

@@ -15,7 +15,7 @@ anchors comes first, and age decides among equals.
 from __future__ import annotations
 
 from toolmatrix.factbase.evidence import UNKNOWN
-from toolmatrix.factbase.records import JOINS_NONE, PURE
+from toolmatrix.factbase.records import BOUNDS, JOINS_NONE, PURE
 from toolmatrix.solve.engine import Support
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.known import names_releases
@@ -212,7 +212,7 @@ def of_its_time(assembly: Assembly, joined: Joined) -> Iterator[Support]:
         return
     for target in assembly.request.targets:
         variables = assembly.by_component(target)
-        first = _leading(assembly)
+        first = leading(assembly)
         if first not in variables:
             continue
         days: dict[str, int] = {}
@@ -247,23 +247,34 @@ def of_its_time(assembly: Assembly, joined: Joined) -> Iterator[Support]:
 
 
 def _declaring(index: Index, package: str, framework: str) -> int:
-    """The releases of a package that declare with which releases of a framework they go.
+    """The releases of a package that declare with which releases of a framework, or of what stands on it, they go.
 
-    Those that require any other package at whatever release are left out: of that they say nothing.
+    Those that require any of these at whatever release are left out: a newer one may have left the framework behind.
     """
     components = index.header["components"]
     declaring = silent = 0
-    for group in index.requirements(package):
-        name = group.component
-        if group.kind == "needs" or not name or components[name]["scheme"] != "pep440":
+    groups = index.component(package).binding_groups
+    for name in dict.fromkeys(group.component for group in groups):
+        if not name or components[name]["scheme"] != "pep440":
+            continue
+        if name != framework and not _bounded(index, name, framework):
             continue
         whole = (2 << len(index.component(name).versions)) - 2
-        for binding in group.of(-1):
-            if not names_releases(index, binding, whole):
-                silent |= binding.mask
-            elif name == framework:
-                declaring |= binding.mask
+        named = required = 0
+        for group in groups:
+            if group.component == name and group.kind not in JOINS_NONE:
+                for binding in group.of(-1):
+                    speaks = names_releases(index, binding, whole)
+                    named |= binding.mask if speaks else 0
+                    required |= 0 if group.kind in BOUNDS else binding.mask
+        declaring |= named if name == framework else named & required
+        silent |= required & ~named
     return declaring & ~silent
+
+
+def _bounded(index: Index, package: str, framework: str) -> bool:
+    """Whether facts about a package name releases of a framework."""
+    return any(group.component == framework for group in index.component(package).binding_groups)
 
 
 def _stands_alone(index: Index, package: str) -> bool:
@@ -302,7 +313,7 @@ def requires_framework(index: Index, component: str) -> bool:
     )
 
 
-def _leading(assembly: Assembly) -> str:
+def leading(assembly: Assembly) -> str:
     """What others are chosen for: the requested framework, else what requires one."""
     components, wanted = assembly.header["components"], assembly.request.wanted
     frameworks = (name for name in wanted if components[name]["framework"])
