@@ -39,17 +39,48 @@ SKIPPED = {
     "vllm --with driver==535": ("vllm", "they need driver >=580.65.06"),
     "torch --with python==3.8": ("torch", "they need python 3.9-3.15"),
     "tensorflow --with cuda==11.2": ("tensorflow", "no source joins them with cuda==11.2"),
+    # Torch is in an extra of its METADATA alone.
+    "diffusers torch==2.4.0 --from wheel": (
+        "diffusers",
+        "they came out after torch 2.4.0 and do not declare it; see --prefer newest",
+    ),
     # Compiled code that no fact joins with a later Python is no fact that refuses it.
     "python mindspore==2.0.0": ("python", "no fact says that they go with mindspore 2.0.0"),
     # The release pages have no wheel of 2.8.3.post1 and post2.
     "flash-attn --from wheel": ("flash-attn", "no fact says that they go with accelerator cuda"),
 }
 """A question, the component that is not at its newest release, and why."""
+PINNED = {
+    # Its METADATA admits every Transformers since 4.56, of which those from 5.20 on have no use for this torch.
+    "trl torch==2.5.1": "transformers==",
+    # Nothing that METADATA says keeps NumPy 2 from code compiled for NumPy 1.
+    "sentence-transformers torch==2.0.1": "numpy==1.",
+    "tensorflow==2.10.0 --from wheel": "numpy==1.",
+    # DGL has a list of wheels for each torch and CUDA, and the newest has none for 2.4.1.
+    "dgl torch==2.4.0 --from wheel": "https://data.dgl.ai/wheels/torch-2.4/",
+    "dgl torch==2.3.1 --with cuda==11.8 --from wheel": "https://data.dgl.ai/wheels/torch-2.3/cu118/repo.html",
+}
+"""A question, and what the install commands of its answer have beside the packages that it names."""
 
 
 def _document(cli: Cli, command: str, line: str) -> dict[str, Any]:
     document: dict[str, Any] = cli(command, *shlex.split(line), "--json").json()
     return document
+
+
+@pytest.mark.parametrize("line", PINNED)
+def test_commands_install_what_the_answer_has(real: Cli, line: str) -> None:
+    commands = [
+        row for row in real("resolve", *shlex.split(line)).out.splitlines() if " pip " in row
+    ]
+    assert any(PINNED[line] in command for command in commands), commands
+
+
+def test_a_build_for_nothing_says_so(real: Cli) -> None:
+    for line, known in (("cupy==13.0.0", False), ("torch", True), ("torch torchvision", True)):
+        document = _document(real, "resolve", f"{line} --accelerator none --from wheel")
+        kinds = [caveat["kind"] for caveat in document["caveats"]]
+        assert ("needless-build" not in kinds) is known, line
 
 
 @pytest.mark.parametrize("line", WAYS)
