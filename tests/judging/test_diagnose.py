@@ -169,15 +169,51 @@ def test_what_follows_names_its_cause(index: Index) -> None:
     assert [cause.follows for cause in told(index, text).causes] == [0, 1]
 
 
-def test_a_headline_follows_from_what_stands_below_it(index: Index) -> None:
-    text = (
-        "ERROR: An error occurred during the fetch of repository 'local_config_cuda':\n"
-        "   Traceback (most recent call last):\n"
-        "Error in fail: Could not find any cudnn.h matching version '8' in any subdirectory:\n"
-    )
-    first, second = told(index, text).causes
-    assert first.actual == "tensorflow and cudnn (cudnn.h)"
-    assert (first.follows, second.follows) == (0, 3)
+HEADLINE = "ERROR: An error occurred during the fetch of repository 'local_config_cuda':"
+NO_CUDNN = "Error in fail: Could not find any cudnn.h matching version '8' in any subdirectory:"
+NEWER_NUMPY = (
+    "RuntimeError: module compiled against API version 0xa but this version of numpy is 0x7"
+)
+OTHER_NUMPY = "ImportError: numpy.core.multiarray failed to import"
+
+
+@pytest.mark.parametrize(
+    ("lines", "signature", "count", "severity"),
+    [
+        # A headline stands above what it follows from.
+        ([HEADLINE, NO_CUDNN], "toolkit-layout-unknown", 2, "error"),
+        ([NEWER_NUMPY, OTHER_NUMPY], "numpy-abi-newer-headers", 2, "error"),
+        (
+            [
+                "WARNING[XFORMERS]: xFormers can't load C++/CUDA extensions. xFormers was built for:",
+                "NotImplementedError: No operator found for `memory_efficient_attention_forward`",
+            ],
+            "xformers-of-another-torch",
+            2,
+            "error",
+        ),
+        (
+            [
+                "Loaded runtime CuDNN library: 8.5.0 but source was compiled with: 8.6.0.",
+                "XlaRuntimeError: FAILED_PRECONDITION: DNN library initialization failed.",
+            ],
+            "cudnn-older-than-built",
+            2,
+            "error",
+        ),
+    ],
+)
+def test_what_follows_between_the_same_sides_is_the_same_failure(
+    index: Index, lines: list[str], signature: str, count: int, severity: str
+) -> None:
+    (cause,) = told(index, "\n".join([*lines, ""])).causes
+    assert (cause.signature, cause.count, cause.severity) == (signature, count, severity)
+
+
+def test_what_follows_from_another_caller_is_a_failure_of_its_own(index: Index) -> None:
+    called = 'File "/v/lib/python3.10/site-packages/{}/a.py", line 1, in <module>'
+    text = "\n".join((called.format("h5py"), NEWER_NUMPY, called.format("cv2"), f"{OTHER_NUMPY}\n"))
+    assert [cause.follows for cause in told(index, text).causes] == [0, 2]
 
 
 def test_a_range_that_holds_what_failed_is_not_offered(index: Index) -> None:

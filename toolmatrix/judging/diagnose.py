@@ -70,16 +70,40 @@ def diagnose(
 
 
 def _consequent(matches: Sequence[Match]) -> Iterator[tuple[Match, int]]:
-    """Each failure with the line of the one that it follows from, 0 where it is a cause."""
-    for match in matches:
+    """Each failure with the line of the one that it follows from, 0 where it is a cause.
+
+    What follows from a failure between the same two sides is the same failure, said again.
+    """
+    kept = {place: (match, 0) for place, match in enumerate(matches)}
+    counted: dict[int, int] = {}
+    for place, match in enumerate(matches):
         # A cause is above, or a little below where a program first prints what failed, then why.
         above = [
-            other.line
-            for other in matches
+            (other.line, position)
+            for position, other in enumerate(matches)
             if other.line < match.line + _HEADLINE
             and other.signature.name in match.signature.follows
         ]
-        yield match, min(above, default=0)
+        first = min(above, default=(0, place))[1]
+        first = counted.get(first, first)
+        if first == place:
+            continue
+        cause, follows = kept[first]
+        if _is_said_again(cause, match):
+            counted[place] = first
+            kept[first] = cause.counting(kept.pop(place)[0]), follows
+        else:
+            kept[place] = kept[place][0], cause.line
+    yield from kept.values()
+
+
+def _is_said_again(cause: Match, match: Match) -> bool:
+    """Check whether two failures have the same roles, and no callers that contradict each other."""
+    roles = [
+        [role.partition("|")[0] for role in failure.signature.between] for failure in (cause, match)
+    ]
+    callers = [failure.callers[:1] for failure in (cause, match)]
+    return roles[0] == roles[1] and (not all(callers) or callers[0] == callers[1])
 
 
 def _rank(failure: tuple[Match, int]) -> tuple[bool, int, int]:

@@ -96,6 +96,19 @@ class Match(Value):
     callers: tuple[str, ...]
     count: int = 1
 
+    def counting(self, other: Match) -> Match:
+        """This failure with the lines of one that says the same; the worse severity of both counts."""
+        signature = self.signature
+        # What one line warns of another one may have failed by.
+        if signature.severity != "error" and other.signature.severity == "error":
+            signature = signature.replace(severity="error")
+        return self.replace(
+            signature=signature,
+            count=self.count + other.count,
+            values={**other.values, **self.values},
+            callers=tuple(dict.fromkeys((*self.callers, *other.callers)))[:_CALLERS],
+        )
+
 
 class Followed(Value):
     """A line that only says that something above it went wrong."""
@@ -282,15 +295,7 @@ class _LogReader:
         if position is None:
             position = self.find_similar(match, identity, user)
         if position is not None:
-            first = self.matches[position]
-            # What one line warns of another one may have failed by.
-            worse = match if match.signature.severity == "error" else first
-            self.matches[position] = first.replace(
-                signature=worse.signature,
-                count=first.count + 1,
-                values={**match.values, **first.values},
-                callers=tuple(dict.fromkeys((*first.callers, *match.callers)))[:_CALLERS],
-            )
+            self.matches[position] = self.matches[position].counting(match)
         elif len(self.matches) < MATCHES:
             position = len(self.matches)
             self.matches.append(match)
