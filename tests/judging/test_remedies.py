@@ -25,7 +25,17 @@ if TYPE_CHECKING:
 BOOK = signatures.load()
 ISSUES = [
     row
-    for name in ("first", "apart", "second", "third", "fourth", "fifth", "sixth", "seventh")
+    for name in (
+        "first",
+        "apart",
+        "second",
+        "third",
+        "fourth",
+        "fifth",
+        "sixth",
+        "seventh",
+        "eighth",
+    )
     for row in logs.issues(name)
 ]
 REMEDIES: dict[str, dict[str, Any]] = yaml.load(
