@@ -315,6 +315,16 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str | None], in
         {"python": "3.13"},
         0,
     ),
+    "steps of a README, and an alternative": (
+        {
+            "README.md": "```\nconda create -n a python=3.9\n```\n```\npip install jax\n```\n"
+            "```\npip install torch==1.12.1 torchvision==0.13.1\n```\n```\npip install timm==0.6.7 wandb\n```\n",
+            "a.py": "import timm, torch\n",
+        },
+        {},
+        {"torch": "1.12.1", "timm": "0.6.7", "python": "3.9", "jax": None},
+        0,
+    ),
     "two frameworks that bring an nvcc each": (
         {
             "setup.py": "from setuptools import setup\nsetup(install_requires=['jax', 'tensorflow==2.18.1'])\n"

@@ -228,6 +228,47 @@ def test_a_source_says_all_that_is_required_where_building_changes_nothing(
     assert made["tables"][0]["requirements-read"] == {"others": [], **unread}
 
 
+LISTED = """numpy>=1.17
+torch>=1
+[:python_version < "3.6"]
+scipy
+[all]
+jax
+[all:platform_system == "Linux"]
+h5py; python_version > "3"
+"""
+# What lies in the folders of a source archive, and what it requires; None where nothing says it.
+OLD_SOURCES: dict[str, tuple[dict[str, str], dict[str, str] | None]] = {
+    "a list": (
+        {"app.egg-info/requires.txt": LISTED, "app.egg-info/SOURCES.txt": ""},
+        {"numpy": ">=1.17", "torch": ">=1"},
+    ),
+    "a list below src": (
+        {"src/app.egg-info/requires.txt": "numpy", "src/app.egg-info/SOURCES.txt": ""},
+        {"numpy": "*"},
+    ),
+    "no requirements": ({"app.egg-info/SOURCES.txt": ""}, {}),
+    "the list of a fixture": (
+        {"tests/other.egg-info/requires.txt": "numpy", "tests/other.egg-info/SOURCES.txt": ""},
+        None,
+    ),
+    "no folder of setuptools": ({"setup.py": ""}, None),
+}
+
+
+@pytest.mark.parametrize("name", OLD_SOURCES)
+def test_an_old_source_has_a_list_beside_it(server: Server, tmp_path: Path, name: str) -> None:
+    members, requires = OLD_SOURCES[name]
+    info = {"PKG-INFO": "Metadata-Version: 2.1\nName: app\n"}
+    shop.stock(server, "app", [shop.archive("app", "1.0", info | members)])
+    (made,) = document(tmp_path, "{app: {}}")["tables"]
+    (row,) = made["rows"]
+    assert {key: row[key] for key in ("numpy", "scipy", "torch", "jax", "h5py") if key in row} == (
+        requires or {}
+    )
+    assert ("unread" in made["requirements-read"]) == (requires is None)
+
+
 def test_what_is_required_beside_components_is_named_and_what_cannot_be_read_is_unread(
     server: Server, tmp_path: Path
 ) -> None:

@@ -310,6 +310,9 @@ LARGEST = 4 << 20
 LARGEST_SOURCE = 64 << 20
 """Bytes of a packed source archive that are read to find its metadata."""
 _SOURCE = ".tar.gz"
+# What setuptools writes beside PKG-INFO, at the top or one folder below it, and the name under which it is kept.
+_INFO = re.compile(r"[^/]+/(?:[^/]+/)?([^/]+)\.egg-info/(requires|SOURCES)\.txt")
+_REQUIRES = "requires.txt"
 # The version of metadata from which sources declare the fields that a build may change (PEP 643).
 _SETTLED = (2, 2)
 # Lower bounds before upper ones, for readability.
@@ -362,8 +365,12 @@ def read_metadata(session: Session, wheel: Wheel, components: Mapping[str, str])
             found=f"`{raw.get('name', '')}`",
         )
     requires, others = [], []
+    lines = [*raw.get("requires_dist", [])]
     whole = not wheel.name.endswith(_SOURCE) or _is_settled(raw)
-    for line in raw.get("requires_dist", []):
+    if not whole:
+        own_lines = _listed_requirements(session, wheel)
+        lines, whole = own_lines or [], own_lines is not None
+    for line in lines:
         requirement = _parsed(line)
         if requirement is None:
             others.append(line)
@@ -390,6 +397,37 @@ def _is_settled(raw: RawMetadata) -> bool:
     )
     dynamic = [name.lower() for name in raw.get("dynamic", ())]
     return bool(raw.get("requires_dist")) or (form >= _SETTLED and "requires-dist" not in dynamic)
+
+
+def _listed_requirements(session: Session, source: Wheel) -> list[str] | None:
+    """The requirements that setuptools lists beside an old PKG-INFO, None without such a list.
+
+    It lists those of the machine that packed the archive, as PKG-INFO does by now.
+    """
+    kept = session.cached(source.sha256, _REQUIRES)
+    if not kept:
+        texts = dict(_of_setuptools(session, source))
+        # A list of requirements is written only if there are any.
+        text = texts.get("requires", b"").decode("utf-8", "replace")
+        kept = json.dumps(text if "SOURCES" in texts else None).encode()
+        session.keep(source.sha256, _REQUIRES, kept)
+    read: str | None = json.loads(kept)
+    return None if read is None else [*_requires_dist(read)]
+
+
+def _requires_dist(text: str) -> Iterator[str]:
+    """The lines of requires.txt as METADATA has them: a section is an extra, a marker, or both."""
+    section = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("[") and line.endswith("]"):
+            extra, _, marker = line[1:-1].partition(":")
+            terms = [f"({marker})"] * bool(marker) + [f'extra == "{extra}"'] * bool(extra)
+            section = " and ".join(terms)
+        elif line and section and ";" in line:
+            requirement, _, own = line.partition(";")
+            yield f"{requirement.strip()} ; ({own.strip()}) and {section}"
+        elif line:
+            yield f"{line} ; {section}" if section else line
 
 
 def _text(session: Session, wheel: Wheel) -> bytes:
@@ -432,6 +470,18 @@ def of_source(session: Session, name: str, url: str, sha256: str, wanted: str) -
             file = opened.extractfile(member)
             return file.read() if file is not None else b""
     return b""
+
+
+def _of_setuptools(session: Session, source: Wheel) -> Iterator[tuple[str, bytes]]:
+    """The texts in the folder in which setuptools describes a source, by their names without a suffix."""
+    from packaging.utils import canonicalize_name
+
+    for member, opened in _members(session, source.name, source.url, source.sha256):
+        match = _INFO.fullmatch(member.name)
+        file = opened.extractfile(member) if match and member.size <= LARGEST else None
+        # Fixtures may be descriptions of other packages.
+        if match and file and canonicalize_name(match[1]) == canonicalize_name(source.package):
+            yield match[2], file.read()
 
 
 def source_names(session: Session, source: Wheel) -> list[str]:

@@ -328,12 +328,33 @@ class _CaseReader:
         """
         unnamed = [environment for environment in manifest.environments if not environment.name]
         if manifest.kind != "pyproject" and not unnamed:
-            return manifest.environments[-1].items if manifest.environments else ()
+            return self.steps(manifest)
         items = unnamed[0].items if unnamed else ()
         if self.has_framework(items):
             return items
         extras = (e.items for e in manifest.environments if e.name and self.counts(e.name))
         return next(filter(self.has_framework, extras), items)
+
+    def steps(self, manifest: ProjectManifest) -> Sequence[Item]:
+        """The items of the last environment of a file, and in a README those of the steps before it.
+
+        An earlier block is one if it names a Python alone, or what the code imports and no block behind it names.
+        """
+        items = [*manifest.environments[-1].items] if manifest.environments else []
+        for environment in manifest.environments[-2::-1] if manifest.kind == "README" else ():
+            own, behind = (self.named(part) for part in (environment.items, items))
+            counts = own <= {PYTHON} or own & self.imported
+            if counts and not own & behind and not self.has_frameworks(environment.items, items):
+                items = [*environment.items, *items]
+        return items
+
+    def named(self, items: Iterable[Item]) -> set[str]:
+        """The names of all items."""
+        return {name for item in items for name in self.names_of(item)}
+
+    def has_frameworks(self, *lists: Iterable[Item]) -> bool:
+        """True if each of several lists has a framework: these are alternatives."""
+        return all(map(self.has_framework, lists))
 
     def has_framework(self, items: Iterable[Item]) -> bool:
         """True if one of the items is a framework."""
