@@ -720,6 +720,47 @@ ON_MACHINES: list[tuple[str, str, dict[str, Any], str, list[str], str]] = [
         [],
         "",
     ),
+    (
+        "Dockerfile",
+        container("FROM tensorflow/tensorflow:2.4.1-gpu"),
+        {"device": ("RTX 3090",)},
+        "yes",
+        [],
+        "",
+    ),
+    (
+        "Dockerfile",
+        container("FROM vllm/vllm-openai:v0.6.3"),
+        RTX_5090,
+        "no",
+        ["TM106 + RTX 5090 + vllm 0.6.3"],
+        "FROM vllm/vllm-openai:v0.9.0",
+    ),
+    # NVIDIA's notes say which GPUs the images of a month support; the releases of a series are its tags.
+    (
+        "Dockerfile",
+        container("FROM nvcr.io/nvidia/pytorch:23.10-py3"),
+        RTX_5090,
+        "no",
+        ["TM106 + RTX 5090 + ngc-pytorch 23.10"],
+        "FROM nvcr.io/nvidia/pytorch:25.01-py3",
+    ),
+    (
+        "Dockerfile",
+        container("FROM nvcr.io/nvidia/pytorch:25.03-py3"),
+        {"device": ("V100",)},
+        "no",
+        ["TM106 + V100 + ngc-pytorch 25.03"],
+        "FROM nvcr.io/nvidia/pytorch:24.12-py3",
+    ),
+    (
+        "Dockerfile",
+        container("FROM nvcr.io/nvidia/pytorch:25.03-py3"),
+        RTX_5090,
+        "yes",
+        [],
+        "",
+    ),
     # Others compile for archs that are not known, and without a toolkit its build may be one for the processor.
     (
         "environment.yml",

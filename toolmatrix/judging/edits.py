@@ -24,7 +24,6 @@ from toolmatrix.codes.manifests import (
     StubPackage,
 )
 from toolmatrix.factbase.index import Index
-from toolmatrix.factbase.pulling import BASE
 from toolmatrix.factbase.records import ClaimRecord
 from toolmatrix.judging.manifests import judge, judge_pairs
 from toolmatrix.manifests import names as called
@@ -42,6 +41,7 @@ from toolmatrix.manifests.model import (
     Traced,
 )
 from toolmatrix.request import manifests as reading
+from toolmatrix.request.images import tagged_versions
 from toolmatrix.request.judgement import (
     ARCH,
     DEVICE,
@@ -642,14 +642,10 @@ def _by_images(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replace
         # The matrix knows the images for development, and the others have the same in them.
         name = called.alike(plain(part.item.name))
         match = called.image(name) if part.carried else None
-        if match is None or part.component not in match.re.groupindex or part.version is None:
+        group = called.contents(match).get(part.component) if match else None
+        if match is None or group is None or part.version is None:
             continue
-        before, after = name[: match.start(part.component)], name[match.end(part.component) :]
-        versions = [
-            tag[len(before) : len(tag) - len(after)]
-            for tag in index.component(BASE).versions
-            if tag.startswith(before) and tag.endswith(after) and len(tag) > len(before + after)
-        ]
+        versions = tagged_versions(index, match, group)
         scale = index.scale(part.component)
         positions = {
             version: scale.select(f"=={version}").bit_length()
@@ -657,7 +653,7 @@ def _by_images(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replace
             if re.fullmatch(r"[\d.]+", version)
         }
         # A part of a question may be widened to its whole major.
-        own = scale.select(f"=={match[part.component]}").bit_length()
+        own = scale.select(f"=={match[group]}").bit_length()
         # What is newer comes first: an older toolkit is a step back.
         near = sorted(
             (version for version, position in positions.items() if position and position != own),

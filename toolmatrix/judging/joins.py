@@ -88,6 +88,13 @@ def unlisted_of_conda(index: Index, part: RequestedPart, other: RequestedPart) -
     return False
 
 
+def is_series(part: RequestedPart) -> bool:
+    """True for an image that is a component of its own, with facts about it as a whole."""
+    match = called.image(plain(part.item.name)) if part.carried else None
+    named = match is not None and part.component in called.contents(match)
+    return named and called.is_series(plain(part.item.name))
+
+
 # Conda's word for builds that compute on no accelerator, as a package and in the name of a build.
 _FOR_PROCESSOR = "cpu"
 
@@ -98,7 +105,7 @@ def as_wheel(
     """A build of conda or an image that has the archs of a wheel, and its toolkit; nothing for any other."""
     if part.item.kind not in (CONDA, IMAGE):
         return ()
-    image = plain(part.item.name).partition(":")[0] if part.item.kind == IMAGE else ""
+    image = plain(part.item.name) if part.item.kind == IMAGE else ""
     channel, mark, _ = part.item.text.text.partition("::")
     channels = [channel] if mark else [item.name for item in items if item.kind == CHANNEL]
     releases = called.made_as_wheels(part.component, image, channels)

@@ -29,6 +29,7 @@ from toolmatrix.judging.installs import FOLLOWED, Installation
 from toolmatrix.judging.joins import (
     as_wheel,
     beside_toolkit,
+    is_series,
     joined_by_builds,
     joined_by_releases,
     support,
@@ -366,7 +367,9 @@ class _Environment:
         return wheel_accelerators(self.index, part, machine) != ("none",)
 
     def computes(self, part: RequestedPart) -> bool:
-        return self.is_package(part) and bool(self.components[part.component]["accelerators"])
+        """True for what computes on an accelerator by itself."""
+        alone = self.is_package(part) or is_series(part)
+        return alone and bool(self.components[part.component]["accelerators"])
 
     def froms(self, parts: Sequence[RequestedPart]) -> tuple[str, ...]:
         """Whether packages come as wheels; for what conda or an image brings that is unknown, and either will do."""
@@ -638,8 +641,9 @@ class _Environment:
     def runs(self, part: RequestedPart) -> tuple[str, str, tuple[str, ...]]:
         """What facts say of a package on the devices and beside the driver, with their evidence and the facts."""
         wheel = as_wheel(part, self.parts, self.items)
-        # Others compile for archs of their own, and without a toolkit it may be a build for the processor.
-        elsewhere = part.item.kind in (CONDA, IMAGE) and not wheel[1:]
+        # Others compile for archs of their own, and without a toolkit conda may have taken a build for the processor.
+        known = is_series(part) or (wheel[1:] if part.item.kind == CONDA else wheel)
+        elsewhere = part.item.kind in (CONDA, IMAGE) and not known
         unread = part.open or part.item.built or elsewhere
         parts = (*(wheel or (self.installed.get(part.text, part),)), *self.runtime)
         for target in () if unread else self.targets:

@@ -31,29 +31,38 @@ def image(reference: str) -> re.Match[str] | None:
     return _matched("images", reference)
 
 
+def contents(match: re.Match[str]) -> Mapping[str, str]:
+    """The components that a tag names, each with its group in the match."""
+    return {name.replace("_", "-"): name for name, value in match.groupdict().items() if value}
+
+
+def _entry(reference: str) -> Mapping[str, Any]:
+    """What is known of an image beside its tag; empty where no pattern matches it."""
+    entries = zip(_patterns()["images"], _read()["images"], strict=True)
+    return next((entry for pattern, entry in entries if pattern.fullmatch(reference)), {})
+
+
 def packages_in(reference: str) -> Sequence[str] | None:
     """The packages of Python in an image beside those of its tag; None where nothing is known of it."""
-    for pattern, entry in zip(_patterns()["images"], _read()["images"], strict=True):
-        if pattern.fullmatch(reference):
-            packages: Sequence[str] = entry.get("holds", ())
-            return packages
-    return None
+    entry = _entry(reference)
+    packages: Sequence[str] | None = entry.get("holds", ()) if entry else None
+    return packages
 
 
 def is_bare(reference: str) -> bool:
     """True for an image with nothing of Python but what its distribution installs."""
-    entries = zip(_patterns()["images"], _read()["images"], strict=True)
-    return any(
-        entry.get("bare", False) for pattern, entry in entries if pattern.fullmatch(reference)
-    )
+    return bool(_entry(reference).get("bare"))
+
+
+def is_series(reference: str) -> bool:
+    """True for an image that is a release of its component, whose releases are the tags."""
+    return bool(_entry(reference).get("series"))
 
 
 def alike(reference: str) -> str:
     """The name of an image with the same toolkit and libraries; that of the image itself where none is known."""
-    for pattern, entry in zip(_patterns()["images"], _read()["images"], strict=True):
-        if "alike" in entry and pattern.fullmatch(reference):
-            return reference.replace(*entry["alike"])
-    return reference
+    entry = _entry(reference)
+    return reference.replace(*entry["alike"]) if "alike" in entry else reference
 
 
 def lacking(reference: str) -> frozenset[str]:
@@ -128,7 +137,11 @@ def made_as_wheels(component: str, image: str, channels: Sequence[str]) -> str:
     """
     named = [_channel(name) for name in channels]
     for entry in _read()["made_as_wheels"]:
-        if entry["component"] == component and image and image == entry.get("image"):
+        if (
+            entry["component"] == component
+            and image
+            and re.fullmatch(entry.get("image", ""), image)
+        ):
             return str(entry["releases"])
         if entry["component"] == component and not image and "channel" in entry:
             sellers = (name for name in named if name in (entry["channel"], *entry["rivals"]))

@@ -62,6 +62,18 @@ def named_image(index: Index, item: Item, name: str) -> NamedImage | None:
     return NamedImage(item=item, name=name, availability=known, near=near)
 
 
+def tagged_versions(index: Index, match: re.Match[str], group: str) -> Sequence[str]:
+    """The versions of one component that images have which are called the same but for it."""
+    before, after = match.string[: match.start(group)], match.string[match.end(group) :]
+    if called.is_series(match.string):
+        return index.component(group.replace("_", "-")).versions
+    return [
+        tag[len(before) : len(tag) - len(after)]
+        for tag in index.component(pulling.BASE).versions
+        if tag.startswith(before) and tag.endswith(after) and len(tag) > len(before + after)
+    ]
+
+
 def _nearest(records: Sequence[ImageRecord], name: str) -> tuple[str, ...]:
     """Images of the same repository that can be pulled: those with the same contents but for a release come first."""
     own = called.image(name)

@@ -254,12 +254,13 @@ class _Reader:
         match = called.image(name)
         image = named_image(self.names.index, item, name)
         self.images += [image] if image else []
-        carried = {key: value for key, value in match.groupdict().items() if value} if match else {}
+        groups = called.contents(match) if match else {}
+        carried = {component: match[group] for component, group in groups.items()} if match else {}
         start = item.name.find(name)
-        spans = {key: item.text[start:].group(match, key) for key in carried} if match else {}
+        spans = {key: item.text[start:].group(match, groups[key]) for key in carried if match}
         known = self.names.scale(BASE).versions if BASE in self.components else ()
         if same := next((tag for tag in (name, called.alike(name)) if tag in known), ""):
-            carried = dict(self.carried(same))
+            carried |= dict(self.carried(same))
         elif not match and not (image and image.availability.pulls == "no"):
             self.unknown.append(
                 NotRead(text=item.text, why="the contents of this image are unknown")
