@@ -297,3 +297,23 @@ class LibraryMissing(ManifestFinding):
         return (
             f"install {listing(self.libraries)}, or take an extra or an index whose builds bring it"
         )
+
+
+class DoesNotBuild(ManifestFinding):
+    """A source distribution that cannot be built as a file installs it."""
+
+    code: str = "TM124"
+    why: str
+    instead: str
+
+    def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
+        return f"{short(self.asked[0])} does not build where it is installed"
+
+    @property
+    def reason(self) -> str:
+        """What stops its build."""
+        return f"there is no wheel for it, and {self.why}"
+
+    def help(self) -> str:
+        """What makes it build."""
+        return self.instead

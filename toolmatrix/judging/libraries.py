@@ -152,7 +152,7 @@ class Loading:
         if not absent or not wanted or self.mentions(absent[0], image):
             return
         if not self.complete:
-            why = f"it has no {absent[0]}, which {component} loads, and what is unknown may bring that"
+            why = f"it has no {absent[0]}, and {component} loads that; an unknown package may bring it"
             self.unknown.append(NotRead(text=image.text, why=why, decides=True))
             return
         beside = [part for part in self.parts.parts if part.item is image]

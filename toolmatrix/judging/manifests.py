@@ -24,6 +24,7 @@ from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.pulling import BASE
 from toolmatrix.finding import Incompatibility
 from toolmatrix.judging import managed, missing
+from toolmatrix.judging.builds import unbuildable
 from toolmatrix.judging.effects import after_installs
 from toolmatrix.judging.installs import FOLLOWED, Installation
 from toolmatrix.judging.joins import (
@@ -110,8 +111,7 @@ def judge(
         if key not in known:
             if manifest.kind not in FOLLOWED:
                 parts = parts.replace(items=())
-            complete = not manifest.unread
-            known[key] = _environment(index, parts, machine, paired=paired, complete=complete)
+            known[key] = _environment(index, parts, machine, manifest, paired=paired)
         unknown = (*parts.unknown, *known[key].unknown)
         environments.append(known[key].replace(name=environment.name, unknown=unknown))
     return JudgedManifest(
@@ -126,9 +126,9 @@ def _environment(
     index: Index,
     parts: RequestedParts,
     machine: TargetMachine,
+    manifest: ProjectManifest,
     *,
     paired: bool,
-    complete: bool,
 ) -> JudgedEnvironment:
     """One environment judged; what is `unknown` of it is what its installation leaves so."""
     environment = _Environment(index, parts, machine)
@@ -138,7 +138,11 @@ def _environment(
         return environment.request(parts, environment.targets[0], _WHEEL, environment.accelerator)
 
     refusals = after_installs(run, [*environment.refusals()], request)
-    loading = Loading(run, parts, complete=complete)
+    for replaced, finding, about in unbuildable(run, parts, manifest.kind, refusals):
+        refusals = tuple(refusal for refusal in refusals if refusal is not replaced)
+        own = replaced.request if replaced else request(about)
+        refusals += (ManifestRefusal(finding=finding, parts=tuple(about), request=own),)
+    loading = Loading(run, parts, complete=not manifest.unread)
     refusals += tuple(
         ManifestRefusal(finding=finding, parts=parts, request=request(parts))
         for finding, parts in loading.findings(refusals)

@@ -225,6 +225,25 @@ def stub(package: str) -> Stub | None:
     return None
 
 
+class SourceBuild(NamedTuple):
+    """What a source distribution needs, or why it does not build, for some releases and Pythons."""
+
+    releases: str
+    python: str
+    needs: str
+    why: str
+    unless: str
+
+
+def source_builds() -> Mapping[str, SourceBuild]:
+    """The packages whose source distributions do not build by themselves."""
+    builds = {}
+    for entry in _read()["source_builds"]:
+        fields = [entry.get(name, "") for name in SourceBuild._fields]
+        builds[entry["package"]] = SourceBuild(*fields)
+    return builds
+
+
 def packages() -> Mapping[str, str]:
     """The component of each package of the index that the matrix reads there."""
     return _packages(families_path())

@@ -1,0 +1,140 @@
+"""Findings about source distributions that do not build where a file installs them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from toolmatrix.codes.manifests import BuiltBySource, DoesNotBuild
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.lookups import attributes
+from toolmatrix.judging.installs import Installation
+from toolmatrix.manifests import names as called
+from toolmatrix.manifests.model import PIP
+from toolmatrix.request.judgement import ManifestRefusal, RequestedPart, RequestedParts
+
+# Kinds of files that say all that is installed before: a list may be installed behind another command.
+_ALL_COMMANDS = frozenset(
+    (
+        "Dockerfile",
+        "GitHub workflow",
+        "GitLab pipeline",
+        "cog.yaml",
+        "compose file",
+        "conda environment",
+        "devcontainer",
+    )
+)
+_SHARED = re.compile(
+    r"no.build.isolation|extra-build-dependencies|dependency-metadata", re.IGNORECASE
+)
+
+
+def unbuildable(
+    run: Installation, parts: RequestedParts, kind: str, refusals: Sequence[ManifestRefusal]
+) -> Iterator[tuple[ManifestRefusal | None, DoesNotBuild, tuple[RequestedPart, ...]]]:
+    """Each finding with its parts, and the warning about a missing wheel in whose place it comes, if there is one."""
+    for refusal in refusals:
+        for part in refusal.parts if isinstance(refusal.finding, BuiltBySource) else ():
+            if why := _without_wheel(run.index, part, refusal.parts):
+                about = (part, *(other for other in refusal.parts if other is not part))
+                later = _later(run.index, part)
+                yield refusal, _finding(parts, about, why, later, "error"), about
+                break
+    for part in parts.parts:
+        build = called.source_builds().get(part.component)
+        item = part.item
+        if build is None or item.kind != PIP or item.bounds or item.indexes or item.installed:
+            continue
+        if build.python or not _admits(run.index, part, build.releases):
+            continue
+        if build.needs:
+            text, advice, severity = _needs(run, part, build.needs, kind)
+        else:
+            allowed = build.unless and re.search(build.unless, item.text.source.text)
+            stops = not allowed and _without_wheels(run.index, part)
+            text = build.why if stops else ""
+            advice, severity = _later(run.index, part), "error"
+        if text:
+            yield None, _finding(parts, (part,), text, advice, severity), (part,)
+
+
+def _without_wheel(index: Index, part: RequestedPart, others: Sequence[RequestedPart]) -> str:
+    """Why the source distribution of a package without a wheel does not build; empty where it may."""
+    build = called.source_builds().get(part.component)
+    if build is None or build.needs or not _admits(index, part, build.releases):
+        return ""
+    pythons = [other for other in others if other.component == "python"]
+    named = not build.python or any(_admits(index, other, build.python) for other in pythons)
+    allowed = build.unless and re.search(build.unless, part.item.text.source.text)
+    return build.why if named and not allowed else ""
+
+
+def _without_wheels(index: Index, part: RequestedPart) -> bool:
+    """True if the index has no wheel of any release that a part leaves."""
+    releases = index.scale(part.component).named(
+        index.scale(part.component).select(part.asks[0].selector)
+    )
+    return all(
+        attributes(index, part.component, release).get("archive") == "source"
+        for release in releases
+    )
+
+
+def _later(index: Index, part: RequestedPart) -> str:
+    """The first release that builds, or has a wheel, as a help."""
+    scale = index.scale(part.component)
+    fails = scale.select(called.source_builds()[part.component].releases)
+    after = next((name for name in scale.named(-1 << fails.bit_length()) if name), "")
+    return f"take {part.component} {after} or later" if after else "take another release"
+
+
+def _admits(index: Index, part: RequestedPart, selector: str) -> bool:
+    """True if a part leaves no release but those of a selector."""
+    scale = index.scale(part.component)
+    left = scale.select(part.asks[0].selector)
+    return not selector or not left & ~scale.select(selector)
+
+
+def _needs(run: Installation, part: RequestedPart, needed: str, kind: str) -> tuple[str, str, str]:
+    """What a build lacks of what it imports, what helps, and the severity of that; empty where it lacks nothing."""
+    command = run.commands.get(part.component)
+    text = part.item.text.source.text
+    named = needed in run.installed and run.installed[needed].named
+    isolated = f"the build imports {needed}, which an isolated one does not have"
+    share = "name it in no-build-isolation-package of uv, or build it where all is installed"
+    # Tools that install projects isolate builds.
+    if kind == "pyproject" and not _SHARED.search(text):
+        return isolated, share, "warning"
+    beside = command and any(other.component == needed for other in command.parts)
+    if command is None or (run.opaque and not beside):
+        return "", "", ""
+    if needed not in command.before:
+        # What requires it takes it along, behind the build.
+        if kind not in _ALL_COMMANDS and not named:
+            return "", "", ""
+        why = f"the build imports {needed}, which no command before installs"
+        advice = f"install {needed} by a command before, and this with --no-build-isolation"
+        return why, advice, "error" if kind in _ALL_COMMANDS else "warning"
+    if _SHARED.search(text):
+        return "", "", ""
+    return (
+        isolated,
+        "add --no-build-isolation, without which pip from 25.3 on and uv isolate it",
+        "warning",
+    )
+
+
+def _finding(
+    parts: RequestedParts, about: Sequence[RequestedPart], why: str, advice: str, severity: str
+) -> DoesNotBuild:
+    return DoesNotBuild(
+        severity=severity,
+        component=about[0].component,
+        asked=tuple(part.text for part in about),
+        positions=tuple(part.item.where for part in about),
+        environment=parts.name,
+        where=about[0].item.where,
+        why=why,
+        instead=advice,
+    )
