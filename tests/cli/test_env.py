@@ -353,6 +353,13 @@ def test_the_environment_of_a_repository(name: str, tmp_path: Path) -> None:
 # Lines of requirements, and the words of the command that installs them.
 INSTALLED = {
     "fastapi[standard]\nnumpy[a,b]<2\n": ["numpy[a,b]==1.26.4", "fastapi[standard]==0.165.0"],
+    # Names of the past.
+    "PIL\nsklearn\nnumpy<2\nscipy<1.14\n": [
+        "pillow==13.0.0",
+        "scikit-learn==1.9.1",
+        "numpy==1.26.4",
+        "scipy==1.13.1",
+    ],
     # What was not checked may require earlier releases of what nothing pins.
     "einops\nour-own-package==1.0\nnumpy<2\ntorch==2.1.0\nsix==1.16.0\ntqdm>=4,<5\n": [
         "torch==2.1.0",

@@ -431,6 +431,7 @@ def test_the_smallest_edit_is_applied_and_judged_again(
     ("text", "told", "edit"),
     [
         ("numpy\nsklearn\n", ["TM123 + sklearn"], "scikit-learn"),
+        ("numpy\nPIL>=1\n", ["TM123 + PIL>=1"], "pillow"),
         ("sklearn==0.0.post1\n", ["TM123 + sklearn==0.0.post1"], "scikit-learn"),
         ("keras\ntensorflow-gpu>=2.4\n", ["TM123 + tensorflow-gpu>=2.4"], "tensorflow"),
         # The first release installs, and so do earlier ones.

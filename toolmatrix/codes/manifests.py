@@ -177,18 +177,19 @@ class ExternallyManaged(ManifestFinding):
 
 
 class StubPackage(ManifestFinding):
-    """A package whose release stops the installer, and names the one to ask for `instead`."""
+    """A package whose release stops the installer, or that is not on the index, and the one to ask for `instead`."""
 
     code: str = "TM123"
     instead: str
+    why: str
 
     def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
         return f"{self.named} cannot be installed"
 
     @property
     def reason(self) -> str:
-        """What its release does."""
-        return f"its newest release only stops, and names {self.instead}"
+        """What its release does, or that there is none."""
+        return self.why
 
     def help(self) -> str:
         """The name to use."""

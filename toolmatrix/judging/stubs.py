@@ -22,10 +22,8 @@ def stubs(
         # Another index may have a package of that name.
         if stub is None or item.kind != PIP or item.bounds or item.indexes or item.installed:
             continue
-        # pip takes the newest release that a line admits, and does not go on to another one where it stops.
-        fails = any(_admits(item.specifier, release) for release in stub.releases)
         allowed = stub.variable and any(stub.variable in text for text in texts.values())
-        if not fails or allowed:
+        if allowed or not stub.admitted(item.specifier):
             continue
         text = item.text.text
         ask = Ask(component=name, selector=item.specifier or "*", text=text)
@@ -38,15 +36,6 @@ def stubs(
             environment=environment,
             where=item.where,
             instead=stub.instead,
+            why=stub.reason,
         )
         yield finding, (part,)
-
-
-def _admits(specifier: str, release: str) -> bool:
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-    # Tables of projects have operators of their own.
-    try:
-        return SpecifierSet(specifier).contains(release)
-    except InvalidSpecifier:
-        return False

@@ -210,11 +210,31 @@ def backend_index(backend: str, package: str) -> str:
 
 
 class Stub(NamedTuple):
-    """A package whose releases stop their installer, unless a variable is set; `instead` is the one that is meant."""
+    """A package whose releases stop their installer, unless a variable is set; `instead` is the one that is meant.
+
+    Without releases the index has no such package.
+    """
 
     instead: str
     releases: Sequence[str]
     variable: str
+
+    @property
+    def reason(self) -> str:
+        """Why it cannot be installed."""
+        why = "its newest release only stops" if self.releases else "the index has no such package"
+        return f"{why}, and {'names ' if self.releases else 'its fork is '}{self.instead}"
+
+    def admitted(self, specifier: str) -> bool:
+        """Whether a line takes one of its releases, as pip does not go on to another one where it stops."""
+        from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+        # Tables of projects have operators of their own.
+        try:
+            wanted = SpecifierSet(specifier)
+        except InvalidSpecifier:
+            return not self.releases
+        return not self.releases or any(map(wanted.contains, self.releases))
 
 
 def stub(package: str) -> Stub | None:

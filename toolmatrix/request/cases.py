@@ -311,9 +311,24 @@ class _CaseReader:
 
     def extend(self, items: Iterable[Item]) -> None:
         """Ask for further items."""
+        items = [*map(self.present, items)]
         self.items += items
         self.requested.append(self.request(items))
         self.parts += self.requested[-1].parts
+
+    def present(self, item: Item) -> Item:
+        """An item, by the present name of a package that only stops the installer, or is not on the index."""
+        stub = called.stub(called.package_name(item.name)) if item.kind == PIP else None
+        # Another index may have a package of that name.
+        if (
+            stub is None
+            or item.indexes
+            or self.component(item)
+            or not stub.admitted(item.specifier)
+        ):
+            return item
+        self.unread.append(NotRead(text=item.text, why=stub.reason))
+        return item.replace(name=stub.instead, specifier="")
 
     def decided(self, entry: NotRead) -> Item | NotRead | None:
         """The item of a line whose marker the Python decides, None where it leaves the line out."""
