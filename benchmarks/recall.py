@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # A line of the log in an answer; what stands further in is the reason.
 QUOTED = re.compile(r" {4}\| (?! )")
-SETS = ("first", "apart", "second", "third", "kept", "fourth", "fifth", "sixth", "eighth")
+SETS = ("first", "apart", "second", "third", "kept", "fourth", "fifth", "sixth", "eighth", "ninth")
 
 
 def main() -> None:

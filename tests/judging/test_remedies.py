@@ -35,6 +35,7 @@ ISSUES = [
         "sixth",
         "seventh",
         "eighth",
+        "ninth",
     )
     for row in logs.issues(name)
 ]
