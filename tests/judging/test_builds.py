@@ -66,6 +66,8 @@ def index() -> Index:
             [],
         ),
         ("Dockerfile", f"{IMAGE}RUN pip install tokenizers==0.13.3\n", ["error tokenizers"]),
+        # It is what another package requires.
+        ("Dockerfile", f"{IMAGE}RUN pip install transformers==4.30.2\n", ["error transformers"]),
         (
             "Dockerfile",
             f"{IMAGE}RUN apt-get install -y cargo && pip install tokenizers==0.13.3\n",

@@ -72,7 +72,7 @@ def effects(index: Index, text: str, path: str = "Dockerfile") -> list[str]:
             dockerfile(
                 CUDA,
                 f"pip install torch==2.1.0 torchvision==0.16.0 --index-url {WHL}/cu121",
-                "pip install --no-deps bitsandbytes transformers",
+                "pip install --no-deps bitsandbytes transformers==4.40.0",
             ),
             [],
             id="without requirements nothing is replaced",
@@ -98,13 +98,17 @@ def effects(index: Index, text: str, path: str = "Dockerfile") -> list[str]:
             id="xformers leaves torchvision behind",
         ),
         pytest.param(
-            dockerfile(PYTHON, "pip install torch==2.5.0", "pip install vllm==0.6.0"),
+            dockerfile(
+                PYTHON, "pip install torch==2.5.0", "pip install vllm==0.6.0 transformers==4.45.2"
+            ),
             ["warning TM109 torch line 3 over line 2 take 2.4.0"],
             id="a pin replaces another and all fits",
         ),
         pytest.param(
             dockerfile(
-                PYTHON, "pip install torch==2.5.0 torchaudio==2.5.0", "pip install vllm==0.6.0"
+                PYTHON,
+                "pip install torch==2.5.0 torchaudio==2.5.0",
+                "pip install vllm==0.6.0 transformers==4.45.2",
             ),
             ["error TM109 torch line 3 over line 2 leaves torchaudio take 2.4.0"],
             id="a pin replaces another and leaves one behind",
@@ -116,8 +120,11 @@ def effects(index: Index, text: str, path: str = "Dockerfile") -> list[str]:
         ),
         pytest.param(
             dockerfile(PYTHON, "pip install torch==1.13.1", "pip install -U transformers"),
-            ["warning TM112 numpy line 3 breaks torch pin numpy==1.26.4"],
-            id="transformers require numpy and no torch",
+            [
+                "warning TM112 numpy line 3 breaks torch pin numpy==1.26.4",
+                "warning TM112 transformers line 3 breaks torch pin transformers==4.47.1",
+            ],
+            id="transformers require numpy and fit no old torch",
         ),
         pytest.param(
             dockerfile(PYTHON, "pip install torch==1.13.1", "pip install transformers accelerate"),
@@ -133,7 +140,7 @@ def effects(index: Index, text: str, path: str = "Dockerfile") -> list[str]:
             dockerfile(
                 PYTHON,
                 f"pip install torch==2.5.1 torchvision==0.20.1 --index-url {WHL}/cu124",
-                "pip install transformers accelerate datasets torch",
+                "pip install transformers==4.45.2 accelerate datasets torch",
             ),
             [],
             id="what satisfies stays",
@@ -167,7 +174,9 @@ def effects(index: Index, text: str, path: str = "Dockerfile") -> list[str]:
             id="the same release stays as it is",
         ),
         pytest.param(
-            dockerfile(IMAGE, "pip install torch transformers"), [], id="an image keeps its torch"
+            dockerfile(IMAGE, "pip install torch transformers==4.40.0"),
+            [],
+            id="an image keeps its torch",
         ),
         pytest.param(
             dockerfile(IMAGE, "pip install 'torch>=2.4'"),
@@ -295,15 +304,15 @@ def effects(index: Index, text: str, path: str = "Dockerfile") -> list[str]:
                     # The same series.
                     (
                         "pip install torch==2.1.0 numpy==1.26.4",
-                        "pip install flash-attn==2.5.6",
+                        "pip install flash-attn==2.5.6 --no-build-isolation",
                         "pip install torch==2.1.2",
                     ),
                     # Built again.
                     (
                         "pip install torch==2.1.2 numpy==1.26.4",
-                        "pip install flash-attn==2.5.6",
+                        "pip install flash-attn==2.5.6 --no-build-isolation",
                         "pip install torch==2.2.2",
-                        "pip install --force-reinstall --no-deps flash-attn==2.5.6",
+                        "pip install --force-reinstall --no-deps --no-build-isolation flash-attn==2.5.6",
                     ),
                 )
             )
@@ -465,3 +474,8 @@ def test_what_the_last_command_pins_is_there(commands: list[str]) -> None:
     # A package that was there is replaced, and nothing else is.
     for change in run.changes:
         assert change.command.before[change.component] == change.old
+
+
+def test_the_python_is_one_that_the_named_index_has_builds_for(index: Index) -> None:
+    text = f"pip install torch==2.5.1 -i {WHL}/cu121\npip install vllm==0.6.0\n"
+    assert any("TM109 torch line 2 over line 1" in one for one in effects(index, text, "setup.sh"))

@@ -876,6 +876,12 @@ OF_CONDA = "channels: [pytorch, nvidia]\ndependencies: [python=3.10, {}]\n"
             f"-i {WHL}/cu121\n--extra-index-url https://index.example/simple\nscipy==1.11.4\nnumpy==1.26.4\n",
             "yes",
         ),
+        # An index of which no build is known.
+        (
+            "Dockerfile",
+            f"FROM python:3.11\nRUN pip install scipy==1.11.4 numpy==1.26.4\nRUN pip install -i {WHL}/cu134 torch\n",
+            "unknown",
+        ),
         # A backend of uv is the only index for PyTorch.
         (
             "Dockerfile",

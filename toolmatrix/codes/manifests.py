@@ -301,9 +301,10 @@ class LibraryMissing(ManifestFinding):
 
 
 class DoesNotBuild(ManifestFinding):
-    """A source distribution that cannot be built as a file installs it."""
+    """A source distribution that cannot be built as a file installs it: of a `package` that it is, or requires."""
 
     code: str = "TM124"
+    package: str
     why: str
     instead: str
 
@@ -313,7 +314,7 @@ class DoesNotBuild(ManifestFinding):
     @property
     def reason(self) -> str:
         """What stops its build."""
-        return f"there is no wheel for it, and {self.why}"
+        return f"{self.package} has no wheel for it, and {self.why}"
 
     def help(self) -> str:
         """What makes it build."""

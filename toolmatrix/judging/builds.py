@@ -10,7 +10,7 @@ from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.lookups import attributes
 from toolmatrix.judging.installs import Installation
 from toolmatrix.manifests import names as called
-from toolmatrix.manifests.model import PIP
+from toolmatrix.manifests.model import IMAGE, PIP
 from toolmatrix.request.judgement import ManifestRefusal, RequestedPart, RequestedParts
 
 # Kinds of files that say all that is installed before: a list may be installed behind another command.
@@ -35,11 +35,16 @@ def unbuildable(
 ) -> Iterator[tuple[ManifestRefusal | None, DoesNotBuild, tuple[RequestedPart, ...]]]:
     """Each finding with its parts, and the warning about a missing wheel in whose place it comes, if there is one."""
     for refusal in refusals:
-        for part in refusal.parts if isinstance(refusal.finding, BuiltBySource) else ():
-            if why := _without_wheel(run.index, part, refusal.parts):
-                about = (part, *(other for other in refusal.parts if other is not part))
-                later = _later(run.index, part)
-                yield refusal, _finding(parts, about, why, later, "error"), about
+        finding, about = refusal.finding, refusal.parts
+        subjects = [part.component for part in about] + [each.subject for each in finding.grounds]
+        for name in dict.fromkeys(subjects if isinstance(finding, BuiltBySource) else ()):
+            if why := _without_wheel(run.index, name, about):
+                first = [part for part in about if part.component not in (name, "python")]
+                own = [part for part in about if part.component == name] or first
+                about = (*own, *(part for part in about if part not in own))
+                later = _later(run.index, name)
+                finding = _finding(parts, about, why, later, "error").replace(package=name)
+                yield refusal, finding, about
                 break
     for part in parts.parts:
         build = called.source_builds().get(part.component)
@@ -54,20 +59,26 @@ def unbuildable(
             allowed = build.unless and re.search(build.unless, item.text.source.text)
             stops = not allowed and _without_wheels(run.index, part)
             text = build.why if stops else ""
-            advice, severity = _later(run.index, part), "error"
+            advice, severity = _later(run.index, part.component), "error"
         if text:
             yield None, _finding(parts, (part,), text, advice, severity), (part,)
 
 
-def _without_wheel(index: Index, part: RequestedPart, others: Sequence[RequestedPart]) -> str:
+def _without_wheel(index: Index, name: str, parts: Sequence[RequestedPart]) -> str:
     """Why the source distribution of a package without a wheel does not build; empty where it may."""
-    build = called.source_builds().get(part.component)
-    if build is None or build.needs or not _admits(index, part, build.releases):
+    build = called.source_builds().get(name)
+    own = [part for part in parts if part.component == name]
+    # What requires it leaves no other release, else it would have a wheel.
+    if (
+        build is None
+        or build.needs
+        or not all(_admits(index, part, build.releases) for part in own)
+    ):
         return ""
-    pythons = [other for other in others if other.component == "python"]
-    named = not build.python or any(_admits(index, other, build.python) for other in pythons)
-    allowed = build.unless and re.search(build.unless, part.item.text.source.text)
-    return build.why if named and not allowed else ""
+    pythons = [part for part in parts if part.component == "python"]
+    named = not build.python or any(_admits(index, part, build.python) for part in pythons)
+    text = parts[0].item.text.source.text
+    return "" if not named or (build.unless and re.search(build.unless, text)) else build.why
 
 
 def _without_wheels(index: Index, part: RequestedPart) -> bool:
@@ -81,12 +92,12 @@ def _without_wheels(index: Index, part: RequestedPart) -> bool:
     )
 
 
-def _later(index: Index, part: RequestedPart) -> str:
+def _later(index: Index, name: str) -> str:
     """The first release that builds, or has a wheel, as a help."""
-    scale = index.scale(part.component)
-    fails = scale.select(called.source_builds()[part.component].releases)
-    after = next((name for name in scale.named(-1 << fails.bit_length()) if name), "")
-    return f"take {part.component} {after} or later" if after else "take another release"
+    scale = index.scale(name)
+    fails = scale.select(called.source_builds()[name].releases)
+    after = next(iter(scale.named(-1 << fails.bit_length())), "")
+    return f"take {name} {after} or later" if after else "take another release"
 
 
 def _admits(index: Index, part: RequestedPart, selector: str) -> bool:
@@ -116,7 +127,8 @@ def _needs(run: Installation, part: RequestedPart, needed: str, kind: str) -> tu
         why = f"the build imports {needed}, which no command before installs"
         advice = f"install {needed} by a command before, and this with --no-build-isolation"
         return why, advice, "error" if kind in _ALL_COMMANDS else "warning"
-    if _SHARED.search(text):
+    # The pip of an image is as old as the image.
+    if _SHARED.search(text) or command.before[needed].part.item.kind == IMAGE:
         return "", "", ""
     return (
         isolated,
@@ -131,6 +143,7 @@ def _finding(
     return DoesNotBuild(
         severity=severity,
         component=about[0].component,
+        package=about[0].component,
         asked=tuple(part.text for part in about),
         positions=tuple(part.item.where for part in about),
         environment=parts.name,

@@ -163,15 +163,15 @@ class Installation:
         for part in parts.written:
             if part.component in self.packages and (part.item.specifier or part.carried):
                 release = newest_of(self.index.scale(part.component).select(part.asks[0].selector))
-                left = left & self.pythons(part.component, release) or left
+                left = left & self.pythons(part.component, release, part) or left
         if not distros or self.names_python:
             return newest_of(left)
         # Where its own is too old, another was built or added.
         own = scale.bit(called.python_of(distros[0]))
         return own & left or (own and newest_of(left))
 
-    def pythons(self, component: str, release: int) -> int:
-        """The Pythons that a release has wheels for."""
+    def pythons(self, component: str, release: int, part: RequestedPart | None = None) -> int:
+        """The Pythons that a release has wheels for, of those that a part may take."""
         left, variants = -1, self.index.builds_of(component)
         for binding in self.about_python(component):
             if binding.mask & release:
@@ -180,6 +180,9 @@ class Installation:
             facts = self.index.component(variants)
             of = facts.about(component, -1)
             builds = union(binding.mask for binding in of if binding.allowed == release)
+            if part is not None and part.item.alone:
+                own = indexed(self.index, part.item, variants)[1]
+                builds &= self.index.scale(variants).select(own) if own else -1
             known = [*facts.about("python", builds)]
             if not builds & ~union(binding.mask for binding in known):
                 left &= union(binding.allowed for binding in known)

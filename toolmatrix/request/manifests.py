@@ -410,7 +410,7 @@ class _Reader:
         if release:
             self.missing.append(release)
         else:
-            self.unknown.append(NotRead(text=item.text, why=why))
+            self.unknown.append(NotRead(text=item.text, why=why, decides="no builds at" in why))
 
     def packaged(
         self, asks: Sequence[Ask], variants: str, limits: str, package: str, item: Item
