@@ -22,10 +22,12 @@ from pathlib import Path
 from typing import Any
 
 CAUSES = {
+    "packages that code alone names": r"the code imports",
     "requirements that were not read": r"not all requirements",
     "compiled code that no fact joins": r"compiled code",
     "facts about other releases": r"none joins",
     "older than a break of NumPy": r"written .* before",
+    "a failure that was reported": r"reported to fail",
     "no fact": r"no fact says",
 }
 ANSWERS = {0: "answered", 1: "refused", 2: "unreadable", 3: "asks for nothing", 4: "cannot say"}
