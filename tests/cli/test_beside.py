@@ -28,7 +28,12 @@ WAYS = {
     "torchaudio --device A100": "wheel",
     # No source says that there are wheels of MindSpore for GPUs.
     "mindspore --device H100": "source",
-    # Packages that stand on a framework are installed with it, wherever its name stands.
+    # Of these, facts know wheels alone.
+    "opencv-python==4.9.0.80 numpy": "wheel",
+    "scikit-learn==1.2.2": "wheel",
+    "lightgbm numpy": "source",
+    # Packages that stand on a framework, or go with some releases of it, are installed with it.
+    "transformers torch==2.8.0": "wheel",
     "deepspeed torch==2.8.0": "wheel",
     "deepspeed --with torch==2.8.0": "wheel",
     "peft==0.3.0 apache-tvm==0.14.0": "source",
@@ -58,6 +63,12 @@ PINNED = {
     "tensorflow==2.10.0 --from wheel": "numpy==1.",
     # DGL has a list of wheels for each torch and CUDA, and the newest has none for 2.4.1.
     "dgl torch==2.4.0 --from wheel": "https://data.dgl.ai/wheels/torch-2.4/",
+    # So has PyG.
+    "torch-scatter torch==2.4.0 --from wheel": "https://data.pyg.org/whl/torch-2.4.0+cu121.html",
+    # OpenMMLab has a list of wheels for each torch and CUDA.
+    "mmcv==2.1.0 torch==2.1.2 --from wheel": "https://download.openmmlab.com/mmcv/dist/cu121/torch2.1/",
+    # Its builds on PyTorch's own index, each with the line of its torch.
+    "xformers torch==2.7.1 --device RTX_5090": "https://download.pytorch.org/whl/cu128",
     "dgl torch==2.3.1 --with cuda==11.8 --from wheel": "https://data.dgl.ai/wheels/torch-2.3/cu118/repo.html",
 }
 """A question, and what the install commands of its answer have beside the packages that it names."""
@@ -74,6 +85,10 @@ def test_commands_install_what_the_answer_has(real: Cli, line: str) -> None:
         row for row in real("resolve", *shlex.split(line)).out.splitlines() if " pip " in row
     ]
     assert any(PINNED[line] in command for command in commands), commands
+
+
+def test_a_build_that_needs_a_gpu_is_refused_without_one(real: Cli) -> None:
+    assert real("resolve", "vllm==0.8.5", "--accelerator", "none", "--from", "wheel").code == 1
 
 
 def test_a_build_for_nothing_says_so(real: Cli) -> None:

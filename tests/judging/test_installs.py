@@ -99,6 +99,16 @@ def effects(index: Index, text: str, path: str = "Dockerfile") -> list[str]:
         ),
         pytest.param(
             dockerfile(
+                PYTHON,
+                f"pip install torch==2.0.0 --index-url {WHL}/cu118",
+                "pip install torch-scatter -f https://data.pyg.org/whl/torch-2.0.0+cu118.html",
+                f"pip install torch==2.1.0 --index-url {WHL}/cu118",
+            ),
+            ["error TM109 torch line 4 over line 2 leaves torch-scatter take 2.1.0"],
+            id="a build of a list for one torch is left behind",
+        ),
+        pytest.param(
+            dockerfile(
                 PYTHON, "pip install torch==2.5.0", "pip install vllm==0.6.0 transformers==4.45.2"
             ),
             ["warning TM109 torch line 3 over line 2 take 2.4.0"],

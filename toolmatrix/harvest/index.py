@@ -51,7 +51,7 @@ def _package(name: str, node: YamlNode) -> Package:
         (
             *("component", "title", "since", "requires", "extras", "line", "install"),
             *("cuda", "beside", "device-code", "compiled", "newest", "besides", "unreviewed"),
-            *("from-source", "lines", "only-limits", "accelerators", "cuda-only"),
+            *("from-source", "lines", "only-limits", "accelerators", "cuda-only", "variants"),
         ),
     )
     return Package(
@@ -75,6 +75,7 @@ def _package(name: str, node: YamlNode) -> Package:
         only_limits=pieces.flag(fields, "only-limits"),
         cuda_only=_names(fields["cuda-only"]) if "cuda-only" in fields else (),
         accelerators=_names(fields["accelerators"]) if "accelerators" in fields else (),
+        variants=pieces.flag(fields, "variants"),
     )
 
 

@@ -69,6 +69,8 @@ class Package(Value):
     only_limits: bool = False
     # The accelerators that its code computes on.
     accelerators: tuple[str, ...] = ()
+    # It has builds on indexes of its makers, which curated tables list.
+    variants: bool = False
 
 
 class ReleaseRead(Value):
@@ -110,6 +112,7 @@ def document(read: Sequence[PackageRead], context: HarvestContext) -> dict[str, 
                 "title": package.title,
                 "scheme": "pep440",
                 "accelerators": [*package.accelerators],
+                "variants": package.variants,
             }
             facts.setdefault("components", {})[component] = {
                 key: value for key, value in declared.items() if value

@@ -52,7 +52,7 @@ from toolmatrix.request.judgement import (
     requirements_of,
 )
 from toolmatrix.request.machine import device_accelerator, device_targets
-from toolmatrix.request.names import Names
+from toolmatrix.request.names import Names, builds_installed_from
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask
 
@@ -593,7 +593,7 @@ def indexed(index: Index, item: Item, variants: str) -> tuple[bool, str]:
             if (line := builds_at(index.channel(name).install, name, address))
             # That a channel has builds of one component says nothing of another.
             and index.scale(variants).select(line)
-        ]
+        ] or builds_installed_from(index, variants, address)
         if not lines:
             return False, ""
         selectors += lines

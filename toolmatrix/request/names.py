@@ -356,3 +356,12 @@ def _known(facts: ComponentFacts, own: int, component: str, by_line: str) -> str
     return (
         f"one of the lines {', '.join(lines)}, as in `{component}=={names[-1].partition('@')[0]}`"
     )
+
+
+def builds_installed_from(index: Index, variants: str, address: str) -> list[str]:
+    """The builds whose own command names the address, as a list of wheels for one framework and toolkit."""
+    numbers = (
+        (name, index.number(f"{variants}=={name}")) for name in index.component(variants).versions
+    )
+    installs = ((name, index.release(number).attributes["install"]) for name, number in numbers)
+    return [name for name, install in installs if address in install.split()]

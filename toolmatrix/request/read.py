@@ -4,7 +4,8 @@ Raises UsageError for what cannot be understood and NothingMatched, naming the n
 
 Where a request does not say how to get frameworks, one rule holds for every command. What has one way alone comes that
 way, and so does a named build. A named build tool or codegen arch means building. A named device or driver, and a
-package that requires a framework, get wheels where the frameworks have some for the target. All others build.
+package that requires a framework or its releases, get wheels where the frameworks have some for the target. So does
+what is no framework and of which facts know wheels alone. All others build.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from toolmatrix.factbase.evidence import UNKNOWN
 from toolmatrix.request.fields import Fields, parse_arguments, settled
 from toolmatrix.request.names import OPERATORS, Names, is_piece, joined
 from toolmatrix.solve.parts import SEVERAL, union
-from toolmatrix.solve.preferences import limiting, limits, requires_framework
+from toolmatrix.solve.preferences import bounded, limiting, limits, requires_framework
 from toolmatrix.solve.request import Ask, Request, allowed_accelerators
 from toolmatrix.solve.resolve import Resolution, attempt, possible
 from toolmatrix.value import Value
@@ -56,12 +57,16 @@ def default(
         return "source"
     frameworks = [ask for ask, head in named if head["framework"]]
     standing = any(
-        not head["framework"] and requires_framework(names.index, ask.component)
+        requires_framework(names.index, ask.component)
+        or any(bounded(names.index, ask.component, framework.component) for framework in frameworks)
         for ask, head in named
+        if not head["framework"] and head["scheme"] == "pep440" and head["way"] != "source"
     )
     runs = bool(frameworks) and (bool(devices) or "wheel" in methods)
     if not standing and not runs:
-        return "source"
+        # Of what is no framework, facts about wheels alone say that nobody builds it.
+        spoken = set() if frameworks else {m for ask, _ in named for m in _methods(ask, names)}
+        return "wheel" if spoken == {"wheel"} else "source"
     # One framework without a wheel is built, and the others with it: wheels bring toolkits of their own.
     published = all(
         _published(ask, target, names, devices, computing)
@@ -69,6 +74,15 @@ def default(
         for target in targets
     )
     return "wheel" if published else "source"
+
+
+def _methods(ask: Ask, names: Names) -> Iterator[str]:
+    """The install methods that facts about a component speak of one by one."""
+    for group in names.index.component(ask.component).binding_groups:
+        named = group.conditions.get("from", 0) if group.evidence != UNKNOWN else 0
+        for method in ("wheel", "source"):
+            if named == names.scale("from").bit(method):
+                yield method
 
 
 def _published(

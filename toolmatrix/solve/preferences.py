@@ -257,7 +257,7 @@ def _declaring(index: Index, package: str, framework: str) -> int:
     for name in dict.fromkeys(group.component for group in groups):
         if not name or components[name]["scheme"] != "pep440":
             continue
-        if name != framework and not _bounded(index, name, framework):
+        if name != framework and not bounded(index, name, framework):
             continue
         whole = (2 << len(index.component(name).versions)) - 2
         named = required = 0
@@ -272,7 +272,7 @@ def _declaring(index: Index, package: str, framework: str) -> int:
     return declaring & ~silent
 
 
-def _bounded(index: Index, package: str, framework: str) -> bool:
+def bounded(index: Index, package: str, framework: str) -> bool:
     """Whether facts about a package name releases of a framework."""
     return any(group.component == framework for group in index.component(package).binding_groups)
 
