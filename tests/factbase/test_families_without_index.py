@@ -90,6 +90,19 @@ FAMILIES = {
         "why-not cub==1.8.0 --with thrust==1.10.0",
         "resolve cub==3.0.0 cuda==11.8",
     ),
+    # Fat binaries in the wheels of the package index; set_architectures.cmake of rapids-cmake at its tags.
+    "opened": (
+        "resolve nvidia-dali==1.35.0 --from wheel --device H100",
+        "resolve nvidia-dali==1.43.0 --from wheel --device H100",
+        "resolve nvidia-dali==2.4.0 --from wheel --device V100",
+        "resolve cudf==24.4.0 --from wheel --device H100",
+        "resolve cudf==24.4.0 --from wheel --device 'GTX 1080 Ti'",
+        "resolve cuml==26.8.0 --from wheel --device V100",
+        "resolve transformer-engine==2.9.0 --from wheel --device 'RTX 5090'",
+        "resolve auto-gptq==0.7.1 --from wheel --device H100",
+        "resolve catboost==1.2.9 --from wheel --device H100",
+        "resolve xgboost==2.0.3 --from wheel --device GH200",
+    ),
     # READMEs of MindSpeed at its tags; METADATA of torch-npu, ai-edge-litert and mpi4py on the package index.
     "beside-frameworks": (
         "resolve mindspeed==2.0.0",
@@ -266,7 +279,6 @@ def test_torch_tensorrt_ties_torch_to_tensorrt(cache: str) -> None:
 
 def test_what_no_metadata_states_is_unknown(cache: str) -> None:
     resolve(cache, "pytorch-quantization", code=4)
-    resolve(cache, "transformer-engine", "--from", "wheel", "--device", "9.0", code=4)
 
 
 def test_onnxruntime_for_cuda_12_with_cudnn_8_is_on_the_feed(cache: str) -> None:

@@ -27,10 +27,10 @@ from toolmatrix.judging import lints, sweep
 from toolmatrix.judging.audit import (
     Published,
     PublishedWheel,
-    code_coverage,
     family_coverage,
     harvested_releases,
 )
+from toolmatrix.judging.coverage import code_coverage
 from toolmatrix.outputs import replace_files
 from toolmatrix.report import terminal
 from toolmatrix.report.findings import FindingsDocument, MatrixReport
@@ -105,8 +105,10 @@ class AuditReport(MatrixReport):
             for kind in kinds
         ]
         unread = terminal.listing(kinds[-1].components)
+        partly = terminal.listing(kinds[-1].partly)
         head = ("code", "packages", f"builds since {_BUILDS_SINCE[:4]}", "share")
-        return f"{markdown([head, *rows])}\nCode that was not read: {unread or 'none'}.\n"
+        some = f"; that of some builds of {partly}" if partly else ""
+        return f"{markdown([head, *rows])}\nCode that was not read: {unread or 'none'}{some}.\n"
 
     def markdown(self) -> str:
         """The tables and the findings as Markdown."""

@@ -17,7 +17,6 @@ from toolmatrix.value import Value
 if TYPE_CHECKING:
     from toolmatrix.harvest.families import HarvestContext
     from toolmatrix.harvest.package_facts import PackageRead
-    from toolmatrix.harvest.transport import Session
 
 _LARGEST = 96 << 20
 """Bytes of a library that is read."""
@@ -53,7 +52,7 @@ def table(
 
     Raises IndexFailed and HarvestRefused.
     """
-    rows = families.run_parallel(lambda entry: _row(context.session, entry, context.sonames), read)
+    rows = families.run_parallel(lambda entry: _row(entry, context), read)
     source = f"{family}-code"
     sources = {
         source: {
@@ -74,7 +73,7 @@ def table(
     }
 
 
-def _row(session: Session, package: PackageRead, sonames: Mapping[str, str]) -> list[Any]:
+def _row(package: PackageRead, context: HarvestContext) -> list[Any]:
     release = next((record for record in package.releases if record.release.files), None)
     if release is None:
         return []
@@ -82,6 +81,7 @@ def _row(session: Session, package: PackageRead, sonames: Mapping[str, str]) -> 
     served = [wheel for (machine, _), wheel in release.served.items() if machine == _MACHINE]
     wheel = served[-1] if served else release.release.files[0]
     component, file = package.package.component, f"{wheel.name}, sha256 {wheel.sha256[:16]}"
+    session, sonames = context.session, context.sonames
     if not release.release.wheels:
         names = project.source_names(session, wheel)
         if any(map(_SOURCE_CODE.search, names)):
@@ -90,7 +90,8 @@ def _row(session: Session, package: PackageRead, sonames: Mapping[str, str]) -> 
     contents = _contents(RemoteWheel(session, wheel.url, wheel.sha256))
     if not contents.count:
         return [component, PURE, [], f"{file}: no shared object"]
-    kind = UNOPENED_CODE if contents.device or contents.large else OPENED_CODE
+    unread = (contents.device or contents.large) and component not in context.opened
+    kind = UNOPENED_CODE if unread else OPENED_CODE
     return [component, kind, [*_against(contents, sonames)], f"{file}: {_words(contents, sonames)}"]
 
 

@@ -100,6 +100,8 @@ class HarvestContext(Value):
     limited: frozenset[str] = frozenset()
     # Patterns of the libraries that belong to a component.
     sonames: Mapping[str, str] = {}
+    # Components whose device code another family reads out of their wheels.
+    opened: frozenset[str] = frozenset()
     # Components of the matrix, None if the file need not declare its own.
     components: frozenset[str] | None = None
     # The Python series of the matrix, the oldest first.
@@ -160,7 +162,20 @@ def vocabulary(path: str = "") -> dict[str, Any]:
         "packages": known,
         "limited": frozenset((*programs.values(), *by_request)),
         "sonames": sonames,
+        "opened": frozenset(_read_by_archs(fields)),
     }
+
+
+def _read_by_archs(fields: Mapping[str, YamlNode]) -> Iterator[str]:
+    """The components of the families that read `archs` in wheels."""
+    for family in fields["families"].mapping("families").values():
+        own = family.fields or {}
+        if (
+            "kind" in own
+            and own["kind"].text == "wheels"
+            and "archs" in pieces.entries(own, "columns")
+        ):
+            yield own["component"].string("a component")
 
 
 def _index_families(fields: Mapping[str, YamlNode]) -> Iterator[Mapping[str, YamlNode]]:

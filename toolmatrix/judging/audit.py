@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from os.path import basename, dirname
@@ -13,7 +12,7 @@ from toolmatrix.factbase import evidence as words
 from toolmatrix.factbase import yamlfile
 from toolmatrix.factbase.compiled import bits, union
 from toolmatrix.factbase.index import Index
-from toolmatrix.factbase.model import CODE, Claim, Matrix, Release
+from toolmatrix.factbase.model import Claim, Matrix, Release
 from toolmatrix.factbase.tables import UNKNOWN
 from toolmatrix.factbase.versions import ABSENT
 from toolmatrix.finding import Finding, InstallMethod, merge, union_of_fields
@@ -613,31 +612,6 @@ def family_coverage(
             facts=_count_evidence(facts.get(name, ())),
             answers=_count_evidence(evidence for outcome in own for evidence in outcome.evidence),
         )
-
-
-class CodeCoverage(Value):
-    """The packages with one kind of code, and their builds that were released from a day on."""
-
-    kind: str
-    components: tuple[str, ...]
-    builds: int
-
-
-def code_coverage(index: Index, since: str) -> Iterator[CodeCoverage]:
-    """Each kind of code, as the newest file of each package has it; a release without known builds counts as one."""
-    heads = index.header["components"]
-    for kind in CODE:
-        names = tuple(name for name, head in heads.items() if head["code"] == kind)
-        count = sum(_builds_since(index, name, since) for name in names)
-        yield CodeCoverage(kind=kind, components=names, builds=count)
-
-
-def _builds_since(index: Index, name: str, since: str) -> int:
-    own, build = index.component(name), index.builds_of(name)
-    numbers = index.component(build).releases if build else ()
-    built = Counter(index.release(number).attributes["release"] for number in numbers)
-    released = zip(own.versions, own.dates, strict=True)
-    return sum(max(1, built[version]) for version, day in released if day >= since)
 
 
 def harvested_releases(matrix: Matrix) -> dict[str, tuple[int, str]]:
