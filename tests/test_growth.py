@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -57,17 +58,38 @@ def spent(parser: Callable[[str], Any], text: str) -> float:
     return min(seconds)
 
 
+def growth(parser: Callable[[str], Any], shape: str) -> tuple[float, float, bool]:
+    """Seconds for a text of a shape and for one four times as long, and whether that is linear."""
+    text = shape * (60_000 // len(shape))
+    # More than once, as another process may take the caches.
+    for _ in range(3):
+        first, then = spent(parser, text), spent(parser, text * TIMES)
+        if then <= MOST * max(first, _NOISE / MOST):
+            return first, then, True
+    return first, then, False
+
+
 @pytest.mark.parametrize("name", PARSERS)
 def test_a_parser_is_linear(name: str) -> None:
-    parser = PARSERS[name]
-    grown = {}
-    for shape in SHAPES:
-        text = shape * (60_000 // len(shape))
-        # More than once, as another process may take the caches.
-        for _ in range(3):
-            first, then = spent(parser, text), spent(parser, text * TIMES)
-            if then <= MOST * max(first, _NOISE / MOST):
-                break
-        else:
-            grown[shape] = round(then / first, 1)
-    assert grown == {}
+    grown = {shape: growth(PARSERS[name], shape) for shape in SHAPES}
+    assert [shape for shape, (_, _, is_linear) in grown.items() if not is_linear] == []
+
+
+def main() -> int:
+    """Print for each parser the shape that takes longest; returns 1 where one is not linear."""
+    print("parser                  shape            60 KB    240 KB   times")  # noqa: T201
+    wrong = 0
+    for name, parser in PARSERS.items():
+        grown = {shape: growth(parser, shape) for shape in SHAPES}
+        shape = max(grown, key=lambda shape: (not grown[shape][2], grown[shape][1]))
+        first, then, is_linear = grown[shape]
+        wrong += not is_linear
+        line = (
+            f"{name:23} {shape!r:15} {first:6.3f} s  {then:6.3f} s  {then / max(first, 1e-9):6.1f}"
+        )
+        print(line if is_linear else f"{line}  NOT LINEAR", flush=True)  # noqa: T201
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

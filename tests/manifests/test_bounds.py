@@ -74,6 +74,19 @@ def test_what_is_too_long_is_reported_and_not_read(name: str) -> None:
     assert found[0].where.line
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        doubled("ARG A0=xxxx\n", "ARG A{0}=${{A{1}}}${{A{1}}}\n", "FROM $A{0}\n", 20),
+        doubled("FROM a\nENV A0=x\n", "ENV A{0}=$A{1}$A{1}\n", "RUN pip install $A{0}\n", 20),
+    ],
+)
+def test_what_is_too_long_is_one_short_line(text: str) -> None:
+    (found,) = asked("Dockerfile", text).unread
+    assert VALUE in found.why
+    assert 0 < len(found.text) <= 60
+
+
 REFUSED = {
     "too many packages": ("requirements.txt", "torch\n" * 5_001, "asks for too many packages"),
     "too many of all": (

@@ -60,7 +60,7 @@ def image(
     """An image that a file names, with its variables by their values or defaults."""
     word = installers.expand(text, variables or {}) if text else None
     if word and word.unread:
-        unread.append(NotRead(text=word.text, why=f"{word.unread} is unknown"))
+        unread.append(installers.unknown_value(word))
     elif word:
         yield Item(kind=IMAGE, name=word.plain, specifier="", text=word.text)
 

@@ -265,7 +265,7 @@ class _Reader:
             items = list(before.items)
             self.inherited += len(items)
         elif image.unread:
-            self.unread.append(NotRead(text=image.text, why=f"{image.unread} is unknown"))
+            self.unread.append(installers.unknown_value(image))
         # `scratch` is empty.
         elif image.plain and image.plain != "scratch":
             items = [Item(kind=IMAGE, name=image.plain, specifier="", text=image.text)]

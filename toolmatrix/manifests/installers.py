@@ -17,6 +17,7 @@ from toolmatrix.manifests.files import Files
 from toolmatrix.manifests.model import (
     ALL,
     CHANNEL,
+    EXCERPT,
     LONGEST_VALUE,
     NAMED,
     PYTHON,
@@ -498,7 +499,7 @@ class _Session:
             if value is None or (option and option not in _FILES):
                 continue
             if value.unread:
-                self.unread.append(_unknown_value(value))
+                self.unread.append(unknown_value(value))
                 continue
             items = (
                 self.read_file(value, python, **_FILES[option])
@@ -552,7 +553,7 @@ class _Session:
     def interpreter(self, word: Word) -> Iterator[Item]:
         match = re.match(r"(?:cpython[@-]?|python)?(\d\.\d+(?:\.\d+)?)$", word.plain)
         if word.unread:
-            self.unread.append(_unknown_value(word))
+            self.unread.append(unknown_value(word))
         elif match:
             version = word.text.group(match, 1)
             yield Item(
@@ -596,7 +597,7 @@ class _Session:
             if value is None or option:
                 continue
             if value.unread:
-                self.unread.append(_unknown_value(value))
+                self.unread.append(unknown_value(value))
             else:
                 yield value
 
@@ -617,8 +618,9 @@ def _upgrade(options: Sequence[tuple[str, Word | None]]) -> str:
     return NAMED if upgraded else ""
 
 
-def _unknown_value(word: Word) -> NotRead:
-    return NotRead(text=word.text, why=f"{word.unread} is unknown")
+def unknown_value(word: Word) -> NotRead:
+    """That a word has a variable whose value nothing says."""
+    return NotRead(text=word.text[:EXCERPT], why=f"{word.unread} is unknown")
 
 
 def pip_words(program: str, words: Sequence[Word]) -> tuple[str, Sequence[Word]]:
@@ -683,6 +685,6 @@ def variable(name: str, value: Word, unread: list[NotRead]) -> Iterator[Item]:
     if name not in names.variables():
         return
     if value.unread:
-        unread.append(_unknown_value(value))
+        unread.append(unknown_value(value))
     elif value.text:
         yield Item(kind=VARIABLE, name=name, specifier=value.plain, text=value.text)

@@ -20,7 +20,7 @@ from toolmatrix.manifests import (
     scripts,
     setup_files,
 )
-from toolmatrix.manifests.model import NotRead, bounded
+from toolmatrix.manifests.model import EXCERPT, NotRead, bounded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,10 +142,15 @@ def manifest(source: FileText, instead: Mapping[str, str] | None = None) -> Proj
     beside = "" if source.path == STDIN else source.path
     manifest = reader(source, files.Files(beside, instead, source.root))
     accepted = bounded(source.path, manifest.environments)
-    unread = (
-        NotRead(text=text, why=why) for file in manifest.sources for text, why in file.too_long
-    )
-    return manifest.replace(environments=accepted, unread=(*manifest.unread, *unread))
+    longer = [
+        NotRead(text=text[:EXCERPT], why=why)
+        for file in manifest.sources
+        for text, why in file.too_long
+    ]
+    # That a value is unknown is said where it is too long as well.
+    places = {str(entry.where) for entry in longer}
+    unread = [entry for entry in manifest.unread if str(entry.where) not in places]
+    return manifest.replace(environments=accepted, unread=(*unread, *longer))
 
 
 def below(folder: str) -> Iterator[str]:
