@@ -89,6 +89,7 @@ except Exception as error:
 try:
     said.update(record=importlib.metadata.version(dist))
     place = importlib.metadata.distribution(dist).locate_file("")
+    said.update(site=os.path.realpath(str(place)))
     beside = [one for one in importlib.metadata.distributions(name=dist) if one.locate_file("") == place]
     said.update(records=sorted({one.version for one in beside}))
 except Exception:

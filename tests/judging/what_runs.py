@@ -27,6 +27,8 @@ SITE = "usr/local/lib/python3.11/site-packages"
 USER = "home/app/.local/lib/python3.11/site-packages"
 DEBIAN = "usr/lib/python3/dist-packages"
 GNU = "cpython-311-x86_64-linux-gnu"
+# What states the version of the package.
+INIT = b"from .version import version as __version__\n"
 CORE = "numpy/_core/_multiarch_umath"
 
 
@@ -68,7 +70,7 @@ def wheel(
 def parts(version: str, tag: str = GNU, machine: str = "amd64") -> dict[str, bytes]:
     """The files of NumPy that matter, below a site."""
     return {
-        "numpy/__init__.py": b"from . import version\nfrom ._core import multiarch\n",
+        "numpy/__init__.py": INIT + b"from ._core import _multiarch_umath\n",
         "numpy/version.py": f'version = "{version}"\n__version__ = version\n'.encode(),
         "numpy/_core/__init__.py": b"",
         f"{CORE}.{tag}.so": elf(machine, needed=["libc.so.6"]),
@@ -121,6 +123,11 @@ def venv(prefix: str, *, system: bool = False, home: str = "/usr/local/bin") -> 
             b" enabled and __import__('_distutils_hack').add_shim(); "
         ),
     }
+
+
+def activate(prefix: str) -> bytes:
+    """What a shell runs to use a virtual environment."""
+    return f'PATH="/{prefix}/bin:$PATH"\nexport PATH\n'.encode()
 
 
 def debian() -> Files:
@@ -236,7 +243,7 @@ WRONG: dict[str, Image] = {
             "usr/local/bin/app.pyz": zipped(
                 {
                     "__main__.py": b"",
-                    "numpy/__init__.py": b"",
+                    "numpy/__init__.py": INIT,
                     "numpy/version.py": b'version = "1.26.4"\n',
                 },
                 b"#!/usr/local/bin/python3\n",
@@ -365,7 +372,7 @@ WRONG: dict[str, Image] = {
         files={
             **GOOD,
             "vendor.zip": zipped(
-                {"numpy/__init__.py": b"", "numpy/version.py": b"version = '1.26.4'\n"}
+                {"numpy/__init__.py": INIT, "numpy/version.py": b"version = '1.26.4'\n"}
             ),
         },
         config=_env("PYTHONPATH=/vendor.zip"),
@@ -582,7 +589,7 @@ WRONG: dict[str, Image] = {
             **GOOD,
             **venv("opt/venv"),
             **numpy(OTHER, "opt/venv/lib/python3.11/site-packages"),
-            "opt/venv/bin/activate": b"",
+            "opt/venv/bin/activate": activate("opt/venv"),
         },
         config=_env(Cmd=["/bin/sh", "-c", ". /opt/venv/bin/activate && exec python app.py"]),
         codes=("TM401",),
@@ -857,7 +864,7 @@ RIGHT: dict[str, Image] = {
             **PYTHON,
             **venv("opt/venv"),
             **numpy(WANTED, _VENV_SITE),
-            "opt/venv/bin/activate": b"",
+            "opt/venv/bin/activate": activate("opt/venv"),
         },
         config=_env(Cmd=["/bin/sh", "-c", ". /opt/venv/bin/activate && exec python app.py"]),
     ),
@@ -1035,7 +1042,7 @@ RIGHT: dict[str, Image] = {
             **python("usr"),
             **venv("opt/app-root", home="/usr/bin"),
             **numpy(WANTED, "opt/app-root/lib/python3.11/site-packages"),
-            "opt/app-root/bin/activate": b"",
+            "opt/app-root/bin/activate": activate("opt/app-root"),
             "usr/libexec/s2i/bin/run": b"#!/bin/bash\nexec python app.py\n",
             "usr/bin/container-entrypoint": b'#!/bin/bash\nexec "$@"\n',
             "bin/bash": elf(needed=["libc.so.6"]),
