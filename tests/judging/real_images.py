@@ -69,8 +69,9 @@ if user:
 os.execvpe(words[0], words, env)
 """
 _USER = 1000
+_OF_FEDORA = ("var/lib/rpm", "usr/lib/sysimage/rpm")
 # Programs of which images have no more than the name.
-_STANDS_FOR_MORE = ("conda", "pixi", "tini", "uv")
+_STANDS_FOR_MORE = ("conda", "pixi", "supervisord", "tini", "uv")
 # Where the processor is in an ELF file, and the number of ARM.
 _MACHINE, _ARM = 18, b"\xb7\0"
 
@@ -141,6 +142,8 @@ class Workshop:
 
     def make(self, image: Image) -> Path:
         """The tree of an image."""
+        if any(path.startswith(_OF_FEDORA) for path in image.files):
+            raise NotReal("there is no Python of Fedora here")
         root = self.root / "image"
         shutil.rmtree(root, ignore_errors=True)
         of_system = any(path.startswith((DEBIAN, "var/lib/dpkg")) for path in image.files)
