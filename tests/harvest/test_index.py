@@ -344,6 +344,14 @@ def test_what_comes_by_request_is_limited_and_declared_with_its_code(
     assert "ext" not in by_name
 
 
+def test_what_differs_by_build_is_named_and_not_read(server: Server, tmp_path: Path) -> None:
+    shop.stock(server, "app", wheels("1.0", "38", requires=["part==2", "numpy"]))
+    parts = "  parts: {kind: index, about: words, by-build: true, packages: {part: {}}}\n"
+    (made,) = document(tmp_path, "{app: {}}", keys=parts)["tables"]
+    assert "part" not in made["rows"][0]
+    assert made["requirements-read"] == {"others": ["part"]}
+
+
 def test_packages_of_one_component_are_its_builds(server: Server, tmp_path: Path) -> None:
     shop.stock(server, "app-cu12", [shop.wheel("app-cu12", "1.0", f"cp38-abi3-{X86}", ["numpy"])])
     shop.stock(server, "app-cu11", [shop.wheel("app-cu11", "1.0", f"cp38-abi3-{X86}", ["numpy<2"])])

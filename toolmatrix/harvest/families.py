@@ -143,7 +143,8 @@ def vocabulary(path: str = "") -> dict[str, Any]:
     """What names in requirements and binaries mean, by the fields of HarvestContext. Raises MatrixError.
 
     Of `limited` a program need not come from the index, and what is `by-request` is part of an answer only where a
-    request names it.
+    request names it. What is `by-build` means nothing outside its family: builds of one release require different
+    releases of it, and those of the default index do not speak for the others.
     """
     fields = _read(path)
     named, programs, sonames = (
@@ -153,6 +154,7 @@ def vocabulary(path: str = "") -> dict[str, Any]:
     own = [
         (pieces.flag(family, "by-request"), _components(family))
         for family in _index_families(fields)
+        if not pieces.flag(family, "by-build")
     ]
     known = {**named, **programs}
     for _, components in own:

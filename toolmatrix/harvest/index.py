@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def harvest(family: Family, context: HarvestContext) -> dict[str, Any]:
     """The facts of a family of packages. Raises ToolmatrixError."""
-    fields = family.only(("packages",), ("by-request",))
+    fields = family.only(("packages",), ("by-request", "by-build"))
     by_request = pieces.flag(fields, "by-request")
     packages = [
         _package(name, node).replace(by_request=by_request)
