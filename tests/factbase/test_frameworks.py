@@ -386,7 +386,7 @@ def test_only_devices_of_unopened_code_are_unread() -> None:
 def test_few_builds_of_recent_years_are_unopened() -> None:
     found = {one.kind: one for one in coverage.code_coverage(matrix.index(), "2023-01-01")}
     unopened = found["unopened"]
-    assert unopened.builds <= 0.05 * sum(one.builds for one in found.values())
+    assert unopened.builds <= 0.06 * sum(one.builds for one in found.values())
     # Of DALI 1.36 to 1.43 the package index has no wheel; RAPIDS says what those that it lacks were built for.
     assert "nvidia-dali" in unopened.partly
     assert "cuml" not in {*unopened.partly, *unopened.components}
