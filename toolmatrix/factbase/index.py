@@ -56,10 +56,10 @@ if TYPE_CHECKING:
 else:
     _Heads = dict
 
-FORMAT = "toolmatrix-index/13"
+FORMAT = "toolmatrix-index/14"
 HEADER, ROWS = "header.json", "rows.jsonl"
 INDEPENDENTS, INDEPENDENTS_PACKED = "independents.json", "independents.jsonl.gz"
-BLOCK = 32768
+BLOCK = 131072
 """Bytes of records that are compressed together."""
 GZIP = 16 + zlib.MAX_WBITS
 """The window bits by which zlib writes and reads members of gzip."""
@@ -259,7 +259,7 @@ class Index:
         """The line that begins at a place of a file of blocks."""
         number, start = divmod(place, BLOCK)
         text = self._block(name, blocks, number)
-        while b"\n" not in text[start:]:
+        while text.find(b"\n", start) < 0:
             number += 1
             text += self._block(name, blocks, number)
         return _line(text, start)
