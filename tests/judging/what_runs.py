@@ -171,13 +171,52 @@ def editable(source: str, name: str = "numpy") -> Files:
     return wheel(SITE, name, WANTED, files)
 
 
+# What finders of editable installs do: one at the end of the list maps names of modules to places.
+_FINDER = """
+import importlib.util
+import sys
+
+
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        place = MAPPING.get(name)
+        return place and importlib.util.spec_from_file_location(name, f"{place}/__init__.py")
+
+
+def install():
+    sys.meta_path.append(Finder)
+"""
+_REDIRECTOR = b"""
+import importlib.util
+import sys
+
+
+class RedirectingFinder:
+    places = {}
+
+    @classmethod
+    def install(cls):
+        sys.meta_path.append(cls)
+
+    @classmethod
+    def map_module(cls, name, place):
+        cls.places[name] = place
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        place = cls.places.get(name)
+        return place and importlib.util.spec_from_file_location(name, place)
+"""
+
+
 def finder(source: str) -> Files:
     """An editable install by a finder of setuptools."""
     module = "__editable___numpy_2_1_3_finder"
-    code = f"import sys\nMAPPING: dict[str, str] = {{'numpy': '/{source}/numpy'}}\n".encode()
+    mapping = f"MAPPING: dict[str, str] = {{'numpy': '/{source}/numpy'}}\n"
     files = {
         f"__editable__.numpy-{WANTED}.pth": f"import {module}; {module}.install()".encode(),
-        f"{module}.py": code,
+        f"{module}.py": (mapping + _FINDER).encode(),
     }
     return wheel(SITE, "numpy", WANTED, files)
 
@@ -1093,7 +1132,8 @@ RIGHT: dict[str, Image] = {
                     ),
                 },
             ),
-            f"{SITE}/editables/redirector.py": b"",
+            f"{SITE}/editables/__init__.py": b"",
+            f"{SITE}/editables/redirector.py": _REDIRECTOR,
             **copied(WANTED, "src"),
         },
         config=_env(),
