@@ -11,7 +11,7 @@ from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import Binding
 from toolmatrix.judging.effects import fitting
 from toolmatrix.judging.installs import Installation, Installed
-from toolmatrix.judging.toolkits import is_beside, widened
+from toolmatrix.judging.toolkits import LOADABLE, is_beside, widened
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import IMAGE, PIP, Item, NotRead
 from toolmatrix.request.images import with_library
@@ -19,8 +19,7 @@ from toolmatrix.request.judgement import RUNTIME, ManifestRefusal, RequestedPart
 from toolmatrix.request.manifests import plain
 from toolmatrix.solve.parts import union
 
-_CUDA, _CUDNN = "cuda", "cudnn"
-LOADED = (_CUDA, _CUDNN)
+_CUDA = "cuda"
 
 NamedFinding = tuple[ManifestFinding, tuple[RequestedPart, ...]]
 
@@ -45,7 +44,9 @@ class Loading:
         """The libraries beside the packages, each with all releases that may take its place."""
         parts = self.parts.parts
         return {
-            part.component: widened(self.index, part) for part in parts if part.component in LOADED
+            part.component: widened(self.index, part)
+            for part in parts
+            if part.component in LOADABLE
         }
 
     def findings(self, refusals: Iterable[ManifestRefusal]) -> Iterator[NamedFinding]:
@@ -61,7 +62,7 @@ class Loading:
                 for library, bindings in loads.items()
                 if library in self.there and not self.fits(library, bindings)
             ]
-            if any(names & known and known & {*LOADED} for known in refused):
+            if any(names & known and known & LOADABLE for known in refused):
                 continue
             if clashing:
                 yield self.unfit(component, own, clashing, loads)
@@ -71,7 +72,7 @@ class Loading:
     def loads(self, component: str, own: Installed) -> dict[str, list[Binding]]:
         """The libraries that all builds for CUDA of a package look for beside them, with the facts."""
         loads = {}
-        for library in LOADED:
+        for library in sorted(LOADABLE):
             bindings = [*self.about(component, library, own.builds or own.release)]
             # Another package may bring what one looks for, and a build for the processor looks for nothing.
             elsewhere = any(self.brings(name, library) for name in self.run.installed)

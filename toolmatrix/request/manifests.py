@@ -350,9 +350,8 @@ class _Reader:
             return
         index = self.names.index
         if variants and (address := _without_builds(index, item, variants)):
-            self.lack(
-                item, component, package, selector, f"the matrix knows no builds at {address}"
-            )
+            why = f"the matrix knows no builds at {address}"
+            self.lack(item, component, package, selector, why, decides=True)
             return
         known, limits = indexed(index, item, variants) if variants else (not item.indexes, "")
         # The address of a wheel leads to that build alone, which its local version names.
@@ -398,6 +397,8 @@ class _Reader:
         selector: str,
         why: str,
         asks: Sequence[Ask] = (),
+        *,
+        decides: bool = False,
     ) -> None:
         """Record a release that the matrix does not know, or knows not to exist where the file looks for it."""
         text = item.text.text
@@ -406,11 +407,10 @@ class _Reader:
             component=component, asks=named, text=text, item=item, version=item.version
         )
         self.unread.add(component)
-        release = missing(self.names.index, part, package)
-        if release:
+        if release := missing(self.names.index, part, package):
             self.missing.append(release)
         else:
-            self.unknown.append(NotRead(text=item.text, why=why, decides="no builds at" in why))
+            self.unknown.append(NotRead(text=item.text, why=why, decides=decides))
 
     def packaged(
         self, asks: Sequence[Ask], variants: str, limits: str, package: str, item: Item
