@@ -323,6 +323,8 @@ def test_a_fact_names_the_rule_by_which_it_ends(real: Cli) -> None:
         ("torch==2.10.0 cuda-bindings==12.9.4 --from wheel", 0, "cuda-bindings 12.9.4"),
         # The opened wheel links libcudart.so.12 and holds code for sm_90.
         ("vllm==0.12.0 --target arm --device GH200 --from wheel", 0, "vllm 0.12.0+cu129"),
+        # A NumPy whose Python nobody names is not the newest.
+        ("diffusers", 0, "numpy 2."),
         # The index has a wheel for x86_64 and a source archive.
         ("xformers torch==2.1.2 --target arm --from wheel", 1, "does not go with machine aarch64"),
     ],

@@ -156,9 +156,11 @@ class TargetAnswer:
                         if binding.allowed & ~1:
                             left[name] = left.get(name, -1) & binding.allowed
                             limits.setdefault(name, []).append(binding)
+        bounded = self.bounded()
         for name, mask in left.items():
             # A limit alone, such as a known failure, is no reason for the package to be there.
-            if not mask & ~1 and any(map(self.is_requirement, limits[name])):
+            required = any(map(self.is_requirement, limits[name]))
+            if required and not self.unrefused(name, mask & ~1, bounded):
                 yield Ask(
                     component=name,
                     selector="*",
@@ -167,6 +169,30 @@ class TargetAnswer:
                     target=self.target,
                     implied=True,
                 )
+
+    def bounded(self) -> dict[str, int]:
+        """The chosen releases of packages that lines of the request bound; others give way to what is required."""
+        limited = {
+            ask.component
+            for ask in self.assembly.request.asks
+            if ask.selector != "*" and not ask.implied
+        }
+        variables = self.assembly.by_component(self.target)
+        # What goes with a framework is chosen by its own facts, and most requests are about one.
+        return {
+            name: self.bits[variables[name].number]
+            for name in limited & variables.keys()
+            if self.components[name]["code"] and not self.components[name]["framework"]
+        }
+
+    def unrefused(self, name: str, mask: int, bounded: Mapping[str, int]) -> int:
+        """The releases of a package, of some, that go with the bounded packages of the answer."""
+        for group in self.index.component(name).binding_groups if bounded else ():
+            bit = bounded.get(group.component, 1)
+            if bit > 1 and group.kind in records.REFUSE and self.holds(group.conditions, 0):
+                for binding in group.of(mask) if group.evidence != words.UNKNOWN else ():
+                    mask &= -1 if binding.allowed & bit else ~binding.mask
+        return mask
 
     def is_requirement(self, binding: Binding) -> bool:
         """True for a limit by METADATA, which does more than exclude: an installer brings the package."""
