@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolmatrix.harvest.families import HarvestContext
     from toolmatrix.harvest.package_facts import PackageRead
 
-_LARGEST = 96 << 20
+_LARGEST = 256 << 20
 """Bytes of a library that is read."""
 _MOST = 24
 """Libraries of a wheel that are read, the largest first: the others are of the same build."""
