@@ -355,7 +355,7 @@ def test_the_rows_name_the_package_that_is_installed(builds: list[Build]) -> Non
     for name in (
         "torch-family",
         "tensorrt",
-        "../harvested/cupy",
+        *(f"../harvested/{name}" for name in ("cupy", "dali", "rapids")),
         *(f"{name}-variants" for name in FAMILIES),
     ):
         for table in load(name)["tables"]:

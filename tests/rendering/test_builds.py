@@ -402,7 +402,7 @@ def test_an_image_without_gcc_is_built_and_passes_its_check(
     try:
         assert re.fullmatch(prints, made.shell(target, f"cd /tmp; {script}", CHAR))
         checked = made.shell(target, f"sh /usr/share/toolmatrix/{target}.check.sh")
-        assert re.search(r"^[1-9]\d* checked, 0 failed$", checked, re.MULTILINE)
+        assert re.search(r"^[1-9]\d* checked, 0 failed(, 0 not tried)?$", checked, re.MULTILINE)
     finally:
         _remove(engine, tmp_path / "out")
 

@@ -83,6 +83,8 @@ SCHEMA = "toolmatrix.component/1"
 _RELEASES, _FACTS = 8, 12
 # Characters of a list of bounds.
 _WIDE = 36
+# Commands that install builds of one release, where each has its own.
+_COMMANDS = 8
 _VERBS = {
     "requires": "requires",
     "limits": "allows",
@@ -366,10 +368,13 @@ def _builds(
         command = " ".join(["pip install", *build["requirements"], *arguments])
         # `{line}` is filled in only here, so that the builds of a channel share a command.
         by_command.setdefault((build["channel_title"], command), []).append(build)
-    for (title, command), builds in by_command.items():
+    named = len(by_command) if everything else _COMMANDS
+    for (title, command), builds in [*by_command.items()][:named]:
         full_command = command.replace("{line}", builds[0]["line"] if len(builds) == 1 else "LINE")
         rows = [_build_row(build, notes, everything=everything) for build in builds]
         yield [f"{title}: {full_command}", *(f"  {line}" for line in terminal.columns(rows))]
+    if (rest := len(by_command) - named) > 0:
+        yield [f"{rest} more commands, each for other builds (--all)"]
 
 
 def _build_row(build: BuildEntry, notes: claims.Notes, *, everything: bool) -> list[str]:

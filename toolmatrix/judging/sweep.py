@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 BATCH = 24
 """Releases handed to a process at a time: some tenths of a second of work."""
 # Lines of a reason beyond which it explains nothing to anybody.
-_LONGEST = 7
+_LONGEST = 8
 
 
 class ReleaseOutcome(Value):
