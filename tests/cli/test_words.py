@@ -120,7 +120,6 @@ FORMS = {
     "pytorch-cuda=12.4": "torch --with cuda==12.4",
     "cuda-version==12.4": "cuda==12.4",
     "pytorch-gpu": "torch --accelerator cuda",
-    "nvidia-cuda-nvcc-cu12": "cuda==12",
     "gcc_linux-64": "gcc",
     "nvidia-driver==550": "driver==550",
 }
@@ -172,7 +171,7 @@ ERRORS = {
     ),
     "resolve blosc": (
         "error[TM110]: unknown component `blosc`\n"
-        "  expected: perhaps `tables`, `cublas`, `xgboost`\n"
+        "  expected: perhaps `blis`, `black`, `tables`\n"
         "  found: `blosc`\n"
         f"help: {ADDED}, and `toolmatrix resolve blosc --online` a package of the index\n"
     ),

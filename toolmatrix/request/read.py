@@ -58,7 +58,13 @@ def default(
     frameworks = [ask for ask, head in named if head["framework"]]
     standing = any(
         requires_framework(names.index, ask.component)
-        or any(bounded(names.index, ask.component, framework.component) for framework in frameworks)
+        # An image that carries a framework is no package that stands on it.
+        or (
+            head["code"]
+            and any(
+                bounded(names.index, ask.component, framework.component) for framework in frameworks
+            )
+        )
         for ask, head in named
         if not head["framework"] and head["scheme"] == "pep440" and head["way"] != "source"
     )
