@@ -141,7 +141,7 @@ MESSAGES = {
     )
     + "help: a compute capability (8.6), a gfx (gfx90a) or a product (RTX 3090, MI300X)\n",
     "resolve tensorflow --align pithon": nearest(
-        "unknown component `pithon`", "pithon", "`python`, `triton`, `thop`"
+        "unknown component `pithon`", "pithon", "`python`, `triton`, `cython`"
     )
     + "help: `toolmatrix list` shows the components; `--matrix FILE` adds some of your own\n",
     "resolve tensorflow --target amr": (

@@ -70,9 +70,10 @@ def default(
     )
     runs = bool(frameworks) and (bool(devices) or "wheel" in methods)
     if not standing and not runs:
-        # Of what is no framework, facts about wheels alone say that nobody builds it.
-        spoken = set() if frameworks else {m for ask, _ in named for m in _methods(ask, names)}
-        return "wheel" if spoken == {"wheel"} else "source"
+        # Of a package that is no framework, facts about wheels alone say that nobody builds it.
+        tools = [ask for ask, head in named if head["accelerators"] and not head["code"]]
+        spoken = {m for ask, _ in named for m in _methods(ask, names)} if not tools else set()
+        return "wheel" if spoken == {"wheel"} and not frameworks else "source"
     # One framework without a wheel is built, and the others with it: wheels bring toolkits of their own.
     published = all(
         _published(ask, target, names, devices, computing)
