@@ -15,7 +15,7 @@ from toolmatrix.factbase.evidence import UNKNOWN
 from toolmatrix.request.fields import Fields, parse_arguments, settled
 from toolmatrix.request.names import OPERATORS, Names, is_piece, joined
 from toolmatrix.solve.parts import SEVERAL, union
-from toolmatrix.solve.preferences import bounded, limiting, limits, requires_framework
+from toolmatrix.solve.preferences import known_as_wheels, limiting, limits, stands_on
 from toolmatrix.solve.request import Ask, Request, allowed_accelerators
 from toolmatrix.solve.resolve import Resolution, attempt, possible
 from toolmatrix.value import Value
@@ -57,23 +57,16 @@ def default(
         return "source"
     frameworks = [ask for ask, head in named if head["framework"]]
     standing = any(
-        requires_framework(names.index, ask.component)
-        # An image that carries a framework is no package that stands on it.
-        or (
-            head["code"]
-            and any(
-                bounded(names.index, ask.component, framework.component) for framework in frameworks
-            )
-        )
+        stands_on(names.index, ask.component, [framework.component for framework in frameworks])
         for ask, head in named
         if not head["framework"] and head["scheme"] == "pep440" and head["way"] != "source"
     )
     runs = bool(frameworks) and (bool(devices) or "wheel" in methods)
     if not standing and not runs:
         # Of a package that is no framework, facts about wheels alone say that nobody builds it.
-        tools = [ask for ask, head in named if head["accelerators"] and not head["code"]]
-        spoken = {m for ask, _ in named for m in _methods(ask, names)} if not tools else set()
-        return "wheel" if spoken == {"wheel"} and not frameworks else "source"
+        frameworks = [] if frameworks else known_as_wheels(names.index, [ask for ask, _ in named])
+        if not frameworks:
+            return "source"
     # One framework without a wheel is built, and the others with it: wheels bring toolkits of their own.
     published = all(
         _published(ask, target, names, devices, computing)
@@ -81,15 +74,6 @@ def default(
         for target in targets
     )
     return "wheel" if published else "source"
-
-
-def _methods(ask: Ask, names: Names) -> Iterator[str]:
-    """The install methods that facts about a component speak of one by one."""
-    for group in names.index.component(ask.component).binding_groups:
-        named = group.conditions.get("from", 0) if group.evidence != UNKNOWN else 0
-        for method in ("wheel", "source"):
-            if named == names.scale("from").bit(method):
-                yield method
 
 
 def _published(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from toolmatrix.factbase.records import Binding, ComponentFacts, RowGroup
     from toolmatrix.solve.assemble import Assembly, Reachable
     from toolmatrix.solve.parts import Variable
+    from toolmatrix.solve.request import Ask
 
     Joined = dict[tuple[str, str], list[tuple[int, int]]]
     """By target and wanted component its releases that are joined with so many anchors at least, as masks."""
@@ -270,6 +271,31 @@ def _declaring(index: Index, package: str, framework: str) -> int:
         declaring |= named if name == framework else named & required
         silent |= required & ~named
     return declaring & ~silent
+
+
+def stands_on(index: Index, component: str, frameworks: Sequence[str]) -> bool:
+    """True for a package that requires a framework, or one of some; an image that carries one does not."""
+    is_package = bool(index.header["components"][component]["code"])
+    return requires_framework(index, component) or (
+        is_package and any(bounded(index, component, framework) for framework in frameworks)
+    )
+
+
+def known_as_wheels(index: Index, asks: Sequence[Ask]) -> list[Ask]:
+    """The packages that facts know as wheels, where they know none of all that is asked for otherwise."""
+    heads = [index.header["components"][ask.component] for ask in asks]
+    if any(head["accelerators"] and not head["code"] for head in heads):
+        return []
+    methods = {ask: {*_methods_named(index, ask.component)} for ask in asks}
+    others = {method for named in methods.values() for method in named} - {"wheel"}
+    return [] if others else [ask for ask, named in methods.items() if named]
+
+
+def _methods_named(index: Index, component: str) -> Iterator[str]:
+    scale = index.scale("from")
+    for group in index.component(component).binding_groups:
+        named = group.conditions.get("from", 0) if group.evidence != UNKNOWN else 0
+        yield from (method for method in ("wheel", "source") if named == scale.bit(method))
 
 
 def bounded(index: Index, package: str, framework: str) -> bool:
