@@ -57,6 +57,8 @@ class Modules:
         self.view = view
         self.path = path
         self.known: dict[str, Module | None] = {}
+        self._packed_of: dict[str, Mapping[str, str]] = {}
+        self._names_of: dict[str, frozenset[str]] = {}
 
     def find(self, name: str) -> Module | None:
         """The module of a name; None where an import of it fails."""
@@ -124,19 +126,11 @@ class Modules:
             self._packed_of[folder.path] = dict(self.view.archive(folder.path).names)
         return self._packed_of[folder.path]
 
-    @cached_property
-    def _packed_of(self) -> dict[str, Mapping[str, str]]:
-        return {}
-
     def _names(self, path: str) -> frozenset[str]:
         if path not in self._names_of:
             names = self.view.tree.names(path) if self.view.is_open(path) else []
             self._names_of[path] = frozenset(names)
         return self._names_of[path]
-
-    @cached_property
-    def _names_of(self) -> dict[str, frozenset[str]]:
-        return {}
 
     def stated(self, module: Module) -> tuple[str, Stated] | None:
         """The file of a module that states its version, and that; None where there is none."""

@@ -11,7 +11,12 @@ from toolmatrix.factbase.lookups import attributes
 from toolmatrix.judging.installs import Installation
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import IMAGE, PIP
-from toolmatrix.request.judgement import ManifestRefusal, RequestedPart, RequestedParts
+from toolmatrix.request.judgement import (
+    ManifestRefusal,
+    RequestedPart,
+    RequestedParts,
+    finding_fields,
+)
 
 # Kinds of files that say all that is installed before: a list may be installed behind another command.
 _ALL_COMMANDS = frozenset(
@@ -141,13 +146,9 @@ def _finding(
     parts: RequestedParts, about: Sequence[RequestedPart], why: str, advice: str, severity: str
 ) -> DoesNotBuild:
     return DoesNotBuild(
+        **finding_fields(about, parts.name),
         severity=severity,
-        component=about[0].component,
         package=about[0].component,
-        asked=tuple(part.text for part in about),
-        positions=tuple(part.item.where for part in about),
-        environment=parts.name,
-        where=about[0].item.where,
         why=why,
         instead=advice,
     )

@@ -16,7 +16,7 @@ from toolmatrix.judging.installs import (
     newest_of,
 )
 from toolmatrix.manifests.model import IMAGE, Item
-from toolmatrix.request.judgement import ManifestRefusal, RequestedPart
+from toolmatrix.request.judgement import ManifestRefusal, RequestedPart, finding_fields
 from toolmatrix.solve.parts import union
 from toolmatrix.solve.request import Request
 from toolmatrix.value import NamedTuple
@@ -175,11 +175,8 @@ def _replaced(run: Installation, change: Change, left: Sequence[Mismatch]) -> In
     newest = cause and not run.is_pinned(cause.subject)
     parts = (new.part, old.part)
     finding = Replaced(
+        **finding_fields(parts, component=component),
         severity="error" if bound else "warning",
-        component=component,
-        asked=tuple(part.text for part in parts),
-        positions=tuple(part.item.where for part in parts),
-        where=parts[0].item.where,
         grounds=grounds,
         facts=union_of_fields(grounds, "facts"),
         line=_place(new.part.item, new.part.item),
@@ -253,11 +250,8 @@ def _newest(run: Installation, component: str, same: Sequence[Mismatch]) -> Inst
             )
     unique = tuple({id(part.item): part for part in parts}.values())
     finding = NewestUnfit(
+        **finding_fields(unique, component=component),
         severity="warning",
-        component=component,
-        asked=tuple(part.text for part in unique),
-        positions=tuple(part.item.where for part in unique),
-        where=unique[0].item.where,
         grounds=grounds,
         facts=union_of_fields(grounds, "facts"),
         new=run.name(component, own.release),

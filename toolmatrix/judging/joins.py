@@ -90,9 +90,9 @@ def unlisted_of_conda(index: Index, part: RequestedPart, other: RequestedPart) -
 
 def is_series(part: RequestedPart) -> bool:
     """True for an image that is a component of its own, with facts about it as a whole."""
-    match = called.image(plain(part.item.name)) if part.carried else None
-    named = match is not None and part.component in called.contents(match)
-    return named and called.is_series(plain(part.item.name))
+    name = plain(part.item.name)
+    match = called.image(name) if part.carried else None
+    return match is not None and part.component in called.contents(match) and called.is_series(name)
 
 
 # Conda's word for builds that compute on no accelerator, as a package and in the name of a build.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any
 
 from toolmatrix.codes.manifests import LibraryMissing, ManifestFinding, NewestUnfit
 from toolmatrix.factbase.index import Index
@@ -15,7 +14,13 @@ from toolmatrix.judging.toolkits import LOADABLE, is_beside, widened
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import IMAGE, PIP, Item, NotRead
 from toolmatrix.request.images import with_library
-from toolmatrix.request.judgement import RUNTIME, ManifestRefusal, RequestedPart, RequestedParts
+from toolmatrix.request.judgement import (
+    RUNTIME,
+    ManifestRefusal,
+    RequestedPart,
+    RequestedParts,
+    finding_fields,
+)
 from toolmatrix.request.manifests import plain
 from toolmatrix.solve.parts import union
 
@@ -108,7 +113,7 @@ class Loading:
         within = union(self.releases(component, library) for library in clashing)
         pins, none = fitting(self.run, component, ~within)
         return NewestUnfit(
-            **self.fields(component, parts),
+            **finding_fields(parts, self.parts.name, component),
             # Whatever release is taken, it looks for others.
             severity="error" if none else "warning",
             grounds=tuple(
@@ -162,7 +167,7 @@ class Loading:
         toolkit = _CUDA in self.there
         yield (
             LibraryMissing(
-                **self.fields(component, parts),
+                **finding_fields(parts, self.parts.name, component),
                 severity="error" if toolkit else "warning",
                 code="TM106" if toolkit else "TM115",
                 facts=self.facts(loads[absent[0]], own),
@@ -199,12 +204,3 @@ class Loading:
             if cite.touches(own.builds or own.release)
         ]
         return tuple(dict.fromkeys(self.index.claim(cite.record).id for cite in cites))[:4]
-
-    def fields(self, component: str, parts: tuple[RequestedPart, ...]) -> dict[str, Any]:
-        return {
-            "component": component,
-            "asked": tuple(part.text for part in parts),
-            "positions": tuple(part.item.where for part in parts),
-            "environment": self.parts.name,
-            "where": parts[0].item.where,
-        }

@@ -8,7 +8,7 @@ from toolmatrix.codes.manifests import ExternallyManaged
 from toolmatrix.factbase.pulling import BASE
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import CONDA, IMAGE, PYTHON, SYSTEM, SYSTEM_PIP, Item
-from toolmatrix.request.judgement import RequestedPart
+from toolmatrix.request.judgement import RequestedPart, finding_fields
 from toolmatrix.request.manifests import plain
 from toolmatrix.solve.request import Ask
 
@@ -45,12 +45,6 @@ def stopped(
         for item in about
     )
     finding = ExternallyManaged(
-        severity="error",
-        component=BASE,
-        asked=tuple(part.text for part in named),
-        positions=tuple(item.where for item in about),
-        environment=environment,
-        where=about[0].where,
-        distro=distro,
+        **finding_fields(named, environment), severity="error", distro=distro
     )
     yield finding, named

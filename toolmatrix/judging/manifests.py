@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 from toolmatrix.codes.manifests import (
     BuiltBySource,
@@ -19,7 +18,7 @@ from toolmatrix.codes.manifests import (
     NotOnIndex,
     RefusedTogether,
 )
-from toolmatrix.factbase.evidence import rank
+from toolmatrix.factbase.evidence import weaker
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.pulling import BASE
 from toolmatrix.finding import Incompatibility
@@ -60,6 +59,7 @@ from toolmatrix.request.judgement import (
     RequestedParts,
     builds,
     by_command,
+    finding_fields,
     is_file,
     refused,
     wheel_accelerators,
@@ -76,7 +76,6 @@ from toolmatrix.solve.resolve import Resolution, Unsatisfiable, attempt, resolve
 from toolmatrix.wording import listing
 
 _WHEEL, _SOURCE = "wheel", "source"
-_DERIVED = "derived"
 # What tells whether the system has the libraries that a wheel was built beside.
 _SYSTEM = frozenset(("distro", "glibc", "libstdcxx"))
 # What an answer says of running on a device.
@@ -277,7 +276,9 @@ class _Environment:
             if self.computes(part) and not self.is_for_accelerator(part):
                 parts = (part, *self.runtime)
                 finding = ForProcessorAlone(
-                    **self.finding_fields(parts), severity="warning", accelerator=self.accelerator
+                    **finding_fields(parts, self.name),
+                    severity="warning",
+                    accelerator=self.accelerator,
                 )
                 request = self.request((part,), self.targets[0], _WHEEL, "none")
                 yield ManifestRefusal(finding=finding, parts=parts, request=request)
@@ -542,7 +543,7 @@ class _Environment:
         grounds: tuple[Incompatibility, ...],
     ) -> ManifestFinding:
         """A finding about some parts."""
-        fields = self.finding_fields(parts)
+        fields = finding_fields(parts, self.name)
         by_definition = grounds and all(
             self.components[ground.subject]["variant_of"] == ground.component for ground in grounds
         )
@@ -555,16 +556,6 @@ class _Environment:
             grounds=grounds,
             facts=tuple(dict.fromkeys(fact for ground in grounds for fact in ground.facts)),
         )
-
-    def finding_fields(self, parts: Sequence[RequestedPart]) -> dict[str, Any]:
-        """What every finding about some parts has."""
-        return {
-            "component": parts[0].component,
-            "asked": tuple(part.text for part in parts),
-            "positions": tuple(part.item.where for part in parts),
-            "environment": self.name,
-            "where": parts[0].item.where,
-        }
 
     def about_wheels(self, subject: str, kind: str, component: str) -> bool:
         """True if a ground is about which wheels exist, and not about what a package requires."""
@@ -655,7 +646,7 @@ class _Environment:
             if isinstance(answer, Resolution) and answer.known:
                 evidence, facts = support(self.index, answer, part.component, *_RUNNING)
                 # That it has the archs of a wheel is said by the scripts that build both.
-                return FINE, min(evidence, _DERIVED if wheel else evidence, key=rank), facts
+                return FINE, weaker(evidence, "derived") if wheel else evidence, facts
         return UNKNOWN, "", ()
 
     @staticmethod

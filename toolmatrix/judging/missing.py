@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from toolmatrix.codes.manifests import (
     ImageGone,
@@ -14,7 +13,7 @@ from toolmatrix.codes.manifests import (
 )
 from toolmatrix.factbase import pulling
 from toolmatrix.request.images import NamedImage
-from toolmatrix.request.judgement import MissingRelease, RequestedPart
+from toolmatrix.request.judgement import MissingRelease, RequestedPart, finding_fields
 from toolmatrix.solve.request import Ask
 
 
@@ -23,7 +22,10 @@ def releases(
 ) -> Iterator[tuple[ManifestFinding, RequestedPart]]:
     """Releases that the index does not have, each with the part that names it."""
     for each in missing:
-        fields = _fields(each.part, environment) | {"severity": "error", "release": each.release}
+        fields = finding_fields((each.part,), environment) | {
+            "severity": "error",
+            "release": each.release,
+        }
         finding: ManifestFinding = NoLocalVersion(**fields, options=each.options)
         if each.near:
             fields |= {"near": each.near, "instead": f"{each.reason} (read {each.read})"}
@@ -41,7 +43,7 @@ def images(
         part = RequestedPart(
             component=pulling.BASE, asks=(ask,), text=item.name, item=item, version=item.text
         )
-        fields = _fields(part, environment) | {"image": image.name}
+        fields = finding_fields((part,), environment) | {"image": image.name}
         if availability.pulls == "no":
             gone = ImageGone(
                 **fields,
@@ -56,13 +58,3 @@ def images(
         for record in availability.notes if image.installs else ():
             facts = (record.fact,)
             yield MirrorsGone(**fields, severity="warning", facts=facts, why=record.note), part
-
-
-def _fields(part: RequestedPart, environment: str) -> dict[str, Any]:
-    return {
-        "component": part.component,
-        "asked": (part.text,),
-        "positions": (part.item.where,),
-        "environment": environment,
-        "where": part.item.where,
-    }

@@ -13,8 +13,6 @@ from toolmatrix.manifests.model import CONDA
 from toolmatrix.request.judgement import RUNTIME, RequestedPart, RequestedParts, older
 from toolmatrix.request.manifests import TOOLKIT
 
-_DERIVED = "derived"
-
 
 class Soundness:
     """What is known of an environment that decides whether its refusals hold."""
@@ -49,7 +47,7 @@ class Soundness:
             builds_of = self.components[ground.subject]["variant_of"]
             # What has no source distribution comes as one of the wheels that are listed.
             is_listed = of == ground.subject and of in called.wheels_alone()
-            if of and not is_listed and (ground.evidence == _DERIVED or builds_of not in ("", of)):
+            if of and not is_listed and (ground.evidence == "derived" or builds_of not in ("", of)):
                 return True
             if (self.components[ground.subject]["variant_of"] or ground.subject) in conda:
                 return True

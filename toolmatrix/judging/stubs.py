@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from toolmatrix.codes.manifests import StubPackage
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import PIP, Item
-from toolmatrix.request.judgement import RequestedPart
+from toolmatrix.request.judgement import RequestedPart, finding_fields
 from toolmatrix.solve.request import Ask
 
 
@@ -29,12 +29,8 @@ def stubs(
         ask = Ask(component=name, selector=item.specifier or "*", text=text)
         part = RequestedPart(component=name, asks=(ask,), text=text, item=item)
         finding = StubPackage(
+            **finding_fields((part,), environment),
             severity="error",
-            component=name,
-            asked=(text,),
-            positions=(item.where,),
-            environment=environment,
-            where=item.where,
             instead=stub.instead,
             why=stub.reason,
         )

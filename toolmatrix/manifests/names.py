@@ -137,17 +137,17 @@ def made_as_wheels(component: str, image: str, channels: Sequence[str]) -> str:
     """
     named = [_channel(name) for name in channels]
     for entry in _read()["made_as_wheels"]:
-        if (
-            entry["component"] == component
-            and image
-            and re.fullmatch(entry.get("image", ""), image)
+        if entry["component"] == component and (
+            re.fullmatch(entry.get("image", ""), image) if image else _is_first(entry, named)
         ):
             return str(entry["releases"])
-        if entry["component"] == component and not image and "channel" in entry:
-            sellers = (name for name in named if name in (entry["channel"], *entry["rivals"]))
-            if next(sellers, "") == entry["channel"]:
-                return str(entry["releases"])
     return ""
+
+
+def _is_first(entry: Mapping[str, Any], channels: Sequence[str]) -> bool:
+    # conda takes a package from the first channel that has it.
+    makers = (entry["channel"], *entry["rivals"]) if "channel" in entry else ()
+    return bool(makers) and next((name for name in channels if name in makers), "") == makers[0]
 
 
 def first_of_conda(package: str) -> tuple[str, str]:
@@ -255,6 +255,7 @@ class SourceBuild(NamedTuple):
     unless: str
 
 
+@lru_cache(maxsize=1)
 def source_builds() -> Mapping[str, SourceBuild]:
     """The packages whose source distributions do not build by themselves."""
     builds = {}

@@ -35,7 +35,8 @@ class _Pins:
         self.index = index
         self.chosen = resolution.chosen(target)
         self.bits = {name: index.scale(name).bit(version) for name, version in self.chosen.items()}
-        # An installer moves any package but what it is told, so that no metadata of another one holds it.
+        self._lists: dict[str, frozenset[str]] = {}
+        # An installer is free to move every package but those that the command names.
         self.fixed = {
             name
             for name in self.bits
@@ -84,6 +85,12 @@ class _Pins:
     def _is_metadata(self, owner: str, binding: Binding) -> bool:
         """Whether a fact is what a package says of itself where its releases are listed, which installers read."""
         index = self.index
-        owner = index.header["components"][owner]["variant_of"] or owner
-        lists = {index.release(number).source for number in index.component(owner).releases}
+        lists = self._lists_of(index.header["components"][owner]["variant_of"] or owner)
         return any(index.claim(cite.record).source in lists for cite in index.cites(binding.cites))
+
+    def _lists_of(self, name: str) -> frozenset[str]:
+        if name not in self._lists:
+            index = self.index
+            releases = map(index.release, index.component(name).releases)
+            self._lists[name] = frozenset(release.source for release in releases)
+        return self._lists[name]

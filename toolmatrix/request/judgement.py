@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
+from typing import Any
 
 from toolmatrix.codes.manifests import ManifestFinding
 from toolmatrix.errors import ToolmatrixError
@@ -49,6 +50,19 @@ class RequestedPart(Value):
     open: bool = False
     older: bool = False
     as_wheel: bool = False
+
+
+def finding_fields(
+    parts: Sequence[RequestedPart], environment: str = "", component: str = ""
+) -> dict[str, Any]:
+    """What every finding about some parts has; it is about the component of the first unless one is given."""
+    return {
+        "component": component or parts[0].component,
+        "asked": tuple(part.text for part in parts),
+        "positions": tuple(part.item.where for part in parts),
+        "environment": environment,
+        "where": parts[0].item.where,
+    }
 
 
 class MissingRelease(Value):

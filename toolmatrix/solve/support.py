@@ -158,9 +158,9 @@ class TargetAnswer:
                             limits.setdefault(name, []).append(binding)
         bounded = self.bounded()
         for name, mask in left.items():
+            admitted = self.unrefused(name, mask & ~1, bounded)
             # A limit alone, such as a known failure, is no reason for the package to be there.
-            required = any(map(self.is_requirement, limits[name]))
-            if required and not self.unrefused(name, mask & ~1, bounded):
+            if not admitted and any(map(self.is_requirement, limits[name])):
                 yield Ask(
                     component=name,
                     selector="*",
