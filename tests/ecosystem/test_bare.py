@@ -86,9 +86,11 @@ def test_the_first_command_ends_with_an_answer(bare: Bare) -> None:
     assert again.stderr.startswith("hint: ")
 
 
+@pytest.mark.skipif(
+    bool(os.environ.get("CI")),
+    reason="takes minutes that CI has spent on the same; `./tests/run --builds` does it",
+)
 def test_the_second_command_sets_up_and_tests(bare: Bare) -> None:
-    if os.environ.get("CI"):
-        pytest.skip("takes minutes that CI has spent on the same; `./tests/run --builds` does it")
     ended = installed(bare.run(f"{TEST} tests/test_value.py"))
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert ended.stdout.endswith("== all passed\n")

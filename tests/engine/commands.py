@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests import matrix
 from tests.engine import company
 
 if TYPE_CHECKING:
     from tests.engine.docker import Engine
 
 ROOT = Path(__file__).parent.parent.parent
-_PROGRAMS = {"toolmatrix": f"{sys.executable} -m toolmatrix", "python": sys.executable}
 
 
 def ran(
@@ -33,12 +33,17 @@ def tried(
 
     A build that is not given flags of its own is told what it must know of this machine.
     """
+    # What bases it made is kept for later runs, and the index of this run is shared with all of its tests.
+    programs = {
+        "toolmatrix": f"env XDG_CACHE_HOME={shlex.quote(matrix.folder())} {sys.executable} -m toolmatrix",
+        "python": sys.executable,
+    }
     parts = []
     if line.startswith("toolmatrix build ") and " -- " not in line:
         line = f"{line} -- {shlex.join(company.of_machine(engine, folder))}"
     for part in line.split(" | "):
         first, _, rest = part.partition(" ")
-        parts.append(f"{_PROGRAMS.get(first, first)} {rest}")
+        parts.append(f"{programs.get(first, first)} {rest}")
     return subprocess.run(
         ["bash", "-o", "pipefail", "-c", " | ".join(parts)],
         check=False,

@@ -522,8 +522,9 @@ def _filled(text: str, words: Mapping[str, str]) -> str:
 class World:
     """A temporary folder with the wheels, the tools, and what all installs share of the machine."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, index: Index) -> None:
         self.root = root
+        self.index = index
         self.wheels = root / "wheels"
         self.tools = root / "tools"
         self.log = root / "log.txt"
@@ -574,7 +575,6 @@ class World:
             )
         ]
         self.tree.apply(layer.replace(entries=tuple(entries)), Budget("installs"))
-        self.index = open_index((), {"XDG_CACHE_HOME": str(self.root / "cache")})
 
     def _read(self, *paths: str) -> Layer:
         reader = LayerReader(Look, Budget("installs"))
@@ -729,7 +729,7 @@ def main(words: list[str]) -> int:
     """Print the table; returns 1 where the model and the run differ."""
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        world = World(Path(folder))
+        world = World(Path(folder), open_index((), os.environ))
         world.prepare()
         for install in installs():
             if words and not any(word in install.name for word in words):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import matrix
 from tests.inspection.installs import World, installs
 
 pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.long]
@@ -18,7 +19,7 @@ SAMPLE = (
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    made = World(Path(tmp_path_factory.mktemp("world")))
+    made = World(Path(tmp_path_factory.mktemp("world")), matrix.index())
     made.prepare()
     return made
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests import matrix
+from tests.amount import examples
 from tests.laws import shrink
 from tests.laws.ask import Asker
 from tests.laws.laws import LAWS, broken
@@ -57,10 +58,9 @@ def asker() -> Asker:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("law", CHECKED)
-@pytest.mark.parametrize("count", [40, pytest.param(300, marks=pytest.mark.long)])
-def test_no_request_breaks(asker: Asker, law: str, count: int) -> None:
+def test_no_request_breaks(asker: Asker, law: str) -> None:
     draw = Draw(asker.index, SEED)
-    for number in range(count):
+    for number in range(examples(160)):
         one = next(broken(asker, draw.request(number), (law,)), None)
         assert one is None, shrink.smallest(asker, one)
 

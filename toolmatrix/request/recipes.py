@@ -233,31 +233,44 @@ def _packaged(recipe: Recipe, book: Book) -> Stipulation:
 
 def _installations(recipe: Recipe, book: Book, index: Index) -> Iterator[Stipulation]:
     apt = installable(recipe, book)
-    harvested = [provision for provision in book.provisions if provision.harvested]
-    for_packages = [provision for provision in recipe.provisions if provision.harvested]
     offered: dict[str, list[Provision]] = {}
     for provision in (*recipe.provisions, *book.provisions):
         offered.setdefault(provision.component, []).append(provision)
+    # Thousands of packages are installed in the same ways.
+    nothing = _Installation([], book, apt)
+    harvested = _Installation([e for e in book.provisions if e.harvested], book, apt)
+    for_packages = _Installation([e for e in recipe.provisions if e.harvested], book, apt)
     for name, head in index.header["components"].items():
         if any(map(head.get, _NOT_INSTALLED)) or name in SEVERAL or name in recipe.builds:
             continue
-        otherwise = (
-            harvested if _is_harvested(index, name) else for_packages if head["code"] else []
-        )
-        entries = offered.get(name) or otherwise
-        whens = [(*e.when, *(apt if e.repositories or e.areas else ())) for e in entries]
-        methods = _methods([entry.when for entry in entries])
+        if name in offered:
+            installation = _Installation(offered[name], book, apt)
+        elif _is_harvested(index, name):
+            installation = harvested
+        else:
+            installation = for_packages if head["code"] else nothing
         yield Stipulation(
             subject=name,
             when=((name, "*"),),
-            one_of=tuple(dict.fromkeys(whens)),
+            one_of=installation.whens,
             or_in_build=name not in recipe.tools,
-            text=f"{name} can be installed {methods}"
-            if entries
-            else f"there is no way to install {name} in an image",
-            at=_positions(entries) or (_shortened(book.path),),
-            source=_source(book, entries[0]) if entries else "",
+            text=installation.sentence.format(name),
+            at=installation.at,
+            source=installation.source,
         )
+
+
+class _Installation:
+    """The ways to install some package, where they are written, and the sentence about them."""
+
+    def __init__(self, entries: Sequence[Provision], book: Book, apt: When) -> None:
+        whens = [(*e.when, *(apt if e.repositories or e.areas else ())) for e in entries]
+        self.whens = tuple(dict.fromkeys(whens))
+        self.at = _positions(entries) or (_shortened(book.path),)
+        self.source = _source(book, entries[0]) if entries else ""
+        self.sentence = "there is no way to install {} in an image"
+        if entries:
+            self.sentence = "{} can be installed " + _methods([entry.when for entry in entries])
 
 
 def _is_harvested(index: Index, component: str) -> bool:
