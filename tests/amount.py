@@ -1,24 +1,33 @@
 """How much is tried: everything in long runs and where CI is set, less of it for somebody who waits.
 
-And how much processor time a bounded reader may take, on a slow machine as on a fast one.
+And how much processor time a bounded reader may take, on a slow machine as on a fast one: so many seconds of a fast
+one, or at most five times as much for an input four times as large.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
+from toolmatrix.errors import ToolmatrixError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from _pytest.mark.structures import ParameterSet
 
 T = TypeVar("T")
 _EVERYTHING = bool(os.environ.get("CI"))
 _FEWEST = 15
+TIMES = 4
+"""How many times as large the larger input of a comparison is."""
+_MOST = 5
+# Seconds that are too few to compare; a quarter of a megabyte in a quadratic parser takes many.
+_NOISE = 0.2
 _TURNS, _FAST = 1_000_000, 0.03
 """Turns of a loop, and the seconds that a fast core takes for them."""
 
@@ -33,6 +42,26 @@ def _spent() -> float:
     for turn in range(_TURNS):
         total += turn & 7
     return time.process_time() - began
+
+
+def growth(work: Callable[[T], object], small: T, large: T) -> tuple[float, float, bool]:
+    """Seconds for an input and for one TIMES as large, refused or not, and whether that is linear."""
+    # More than once, as another process may take the caches.
+    for _ in range(3):
+        first, then = _least(work, small), _least(work, large)
+        if then <= _MOST * max(first, _NOISE / _MOST):
+            return first, then, True
+    return first, then, False
+
+
+def _least(work: Callable[[T], object], given: T) -> float:
+    seconds = []
+    for _ in range(2):
+        began = time.process_time()
+        with suppress(ToolmatrixError):
+            work(given)
+        seconds.append(time.process_time() - began)
+    return min(seconds)
 
 
 def examples(count: int) -> int:

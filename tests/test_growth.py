@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.amount import TIMES, growth
 from toolmatrix import toml
 from toolmatrix.compilation import parse_log
 from toolmatrix.compilation.cost import read_times
-from toolmatrix.errors import ConfigError, ToolmatrixError
+from toolmatrix.errors import ConfigError
 from toolmatrix.factbase import yamlfile
 from toolmatrix.inspection import subjects
 from toolmatrix.lines import without_colours
@@ -23,10 +22,6 @@ from toolmatrix.manifests.model import FileText
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-TIMES, MOST = 4, 5
-# Seconds that are too few to compare; a quarter of a megabyte in a quadratic parser takes many.
-_NOISE = 0.2
 
 PARSERS: dict[str, Callable[[str], Any]] = {
     "settings": lambda text: toml.parse(text, "a", ConfigError, "a"),
@@ -47,32 +42,16 @@ SHAPES = (
 )  # fmt: skip
 
 
-def spent(parser: Callable[[str], Any], text: str) -> float:
-    """Seconds of processor time, the least of two."""
-    seconds = []
-    for _ in range(2):
-        began = time.process_time()
-        with suppress(ToolmatrixError):
-            parser(text)
-        seconds.append(time.process_time() - began)
-    return min(seconds)
-
-
-def growth(parser: Callable[[str], Any], shape: str) -> tuple[float, float, bool]:
+def grown(parser: Callable[[str], Any], shape: str) -> tuple[float, float, bool]:
     """Seconds for a text of a shape and for one four times as long, and whether that is linear."""
     text = shape * (60_000 // len(shape))
-    # More than once, as another process may take the caches.
-    for _ in range(3):
-        first, then = spent(parser, text), spent(parser, text * TIMES)
-        if then <= MOST * max(first, _NOISE / MOST):
-            return first, then, True
-    return first, then, False
+    return growth(parser, text, text * TIMES)
 
 
 @pytest.mark.parametrize("name", PARSERS)
 def test_a_parser_is_linear(name: str) -> None:
-    grown = {shape: growth(PARSERS[name], shape) for shape in SHAPES}
-    assert [shape for shape, (_, _, is_linear) in grown.items() if not is_linear] == []
+    results = {shape: grown(PARSERS[name], shape) for shape in SHAPES}
+    assert [shape for shape, (_, _, is_linear) in results.items() if not is_linear] == []
 
 
 def main() -> int:
@@ -80,9 +59,9 @@ def main() -> int:
     print("parser                  shape            60 KB    240 KB   times")  # noqa: T201
     wrong = 0
     for name, parser in PARSERS.items():
-        grown = {shape: growth(parser, shape) for shape in SHAPES}
-        shape = max(grown, key=lambda shape: (not grown[shape][2], grown[shape][1]))
-        first, then, is_linear = grown[shape]
+        results = {shape: grown(parser, shape) for shape in SHAPES}
+        shape = max(results, key=lambda shape: (not results[shape][2], results[shape][1]))
+        first, then, is_linear = results[shape]
         wrong += not is_linear
         line = (
             f"{name:23} {shape!r:15} {first:6.3f} s  {then:6.3f} s  {then / max(first, 1e-9):6.1f}"

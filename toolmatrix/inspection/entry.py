@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from toolmatrix.images.layers import DIRECTORY
@@ -46,8 +47,9 @@ _LOADERS = frozenset(("_bootstrap",))
 _VALUED = ("-W", "-X", "--check-hash-based-pycs")
 # Wrappers in wrappers that are followed.
 _MOST_STEPS = 12
-# Commands of a line, and characters of one of them and of a variable.
+# Commands of a line, words that its arguments make of one, and characters of one of them and of a variable.
 _MOST_COMMANDS = 100
+_MOST_WORDS = 100_000
 _LONGEST = 4096
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
@@ -111,7 +113,7 @@ class _Steps:
             self.env[match[1]] = match[2]
             return words
         if name in _WRAPPERS:
-            return _behind_options(words)
+            return _options(words)[1] or None
         if name in _SHELLS:
             return self._shell(words)
         if name in _CONDA and words[:1] == ["run"]:
@@ -122,13 +124,10 @@ class _Steps:
 
     def _shell(self, words: Sequence[str]) -> Sequence[str] | None:
         self._activate(self.env.get("BASH_ENV", "") or self.env.get("ENV", ""))
-        command = False
-        while words and words[0][:1] in ("-", "+"):
-            command = command or (words[0][:2] != "--" and "c" in words[0])
-            words = words[1:]
-        if command and words:
-            return self._line(words[0], words[1:])
-        return words or None
+        options, rest = _options(words, "-+")
+        if rest and any(option[:2] != "--" and "c" in option for option in options):
+            return self._line(rest[0], rest[1:])
+        return rest or None
 
     # The last command of a line of a shell, with the variables and environments that the ones before it set.
     def _line(self, line: str, arguments: Sequence[str]) -> Sequence[str] | None:
@@ -137,6 +136,8 @@ class _Steps:
             try:
                 words = shlex.split(part[:_LONGEST], comments=True)
             except ValueError:
+                return None
+            if len(words) * len(arguments) > _MOST_WORDS and {"$@", "$*"} & {*words}:
                 return None
             words = [
                 expanded
@@ -171,16 +172,16 @@ class _Steps:
             self.enter(prefix)
 
     def _conda(self, words: Sequence[str]) -> Sequence[str] | None:
-        name, rest = "base", list(words)
+        name, rest = "base", deque(words)
         while rest and rest[0].startswith("-"):
-            option = rest.pop(0)
+            option = rest.popleft()
             if option in ("-n", "--name", "-p", "--prefix", "--cwd") and rest:
-                value = rest.pop(0)
+                value = rest.popleft()
                 name = value if option != "--cwd" else name
             elif option.startswith(("--name=", "--prefix=")):
                 name = option.partition("=")[2]
         self._enter_conda(name)
-        return rest or None
+        return [*rest] or None
 
     def _enter_conda(self, name: str) -> None:
         if "/" in name:
@@ -196,11 +197,11 @@ class _Steps:
 
     def _project(self, name: str, words: Sequence[str]) -> Sequence[str] | None:
         folder = _PROJECTS.get(name, ".pixi/envs/default")
-        project, python, rest = self.folder, "", list(words)
+        project, python, rest = self.folder, "", deque(words)
         while rest and rest[0].startswith("-"):
-            option, equals, value = rest.pop(0).partition("=")
+            option, equals, value = rest.popleft().partition("=")
             if not equals and option in _OF_PROJECTS.get(name, ()) and rest:
-                value = rest.pop(0)
+                value = rest.popleft()
             if option in ("-e", "--environment"):
                 folder = f".pixi/envs/{value}"
             elif option in ("--project", "--directory"):
@@ -210,7 +211,7 @@ class _Steps:
                 python = posixpath.join(self.folder, value)
         prefix = posixpath.join(project, self.env.get("UV_PROJECT_ENVIRONMENT") or folder)
         self.enter(_above(_above(python)) if python else prefix)
-        return rest or None
+        return [*rest] or None
 
     # A script of a shell that runs its arguments may set variables before.
     def _script(self, words: Sequence[str], path: str) -> Sequence[str] | None:
@@ -255,17 +256,18 @@ class _Steps:
     def _interpreter(
         self, called: str, name: str, words: Sequence[str], *, is_packaged: bool = False
     ) -> Start:
-        options = archive = ""
-        rest = list(words)
+        archive = ""
+        options: set[str] = set()
+        rest = deque(words)
         first = self.folder
         while rest and rest[0].startswith("-") and rest[0] != "-":
-            option = rest.pop(0)
-            if option in _VALUED:
-                del rest[:1]
+            option = rest.popleft()
+            if option in _VALUED and rest:
+                rest.popleft()
             elif not option.startswith("--"):
-                options += option[1:]
-                if "m" in options or "c" in options:
-                    rest = []
+                options.update(option[1:])
+                if {"m", "c"} & options:
+                    rest.clear()
         if rest and rest[0] != "-":
             script = posixpath.normpath(posixpath.join(self.folder, rest[0]))
             real = self.view.tree.real(script)
@@ -284,7 +286,7 @@ class _Steps:
             called=called,
             words=name,
             env=self.env,
-            options=options,
+            options="".join(sorted(options)),
             first=first,
             is_entry=True,
             unclear=self.unclear,
@@ -293,11 +295,12 @@ class _Steps:
         )
 
 
-def _behind_options(words: Sequence[str]) -> Sequence[str] | None:
-    rest = list(words)
-    while rest and rest[0].startswith("-"):
-        rest.pop(0)
-    return rest or None
+# The options at the beginning of some words, and the rest.
+def _options(words: Sequence[str], signs: str = "-") -> tuple[Sequence[str], Sequence[str]]:
+    count = next(
+        (place for place, word in enumerate(words) if word[:1] not in (*signs,)), len(words)
+    )
+    return words[:count], words[count:]
 
 
 def _above(path: str) -> str:

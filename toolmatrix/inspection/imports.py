@@ -11,7 +11,7 @@ import ast
 import posixpath
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from toolmatrix.inspection.entry import Start
 from toolmatrix.inspection.model import FilePattern
@@ -41,6 +41,8 @@ _EDITABLE = re.compile(r"import (__editable___\w+_finder); \1\.install\(\);?")
 _REDIRECTED = re.compile(r"import (_editable_impl_\w+);?")
 _REDIRECTION = re.compile(r"^F\.map_module\('([\w.]+)', '([^'\\\n]+)'\)$", re.MULTILINE)
 _REDIRECTOR = "editables/redirector.py"
+# The path files that a record lists.
+_RECORDED = re.compile(rb"^([^/,\n]+\.pth),", re.MULTILINE)
 # Words of code that may change where packages are found.
 _PATHS = re.compile(r"sys\.path|addsitedir|__path__|meta_path|path_hooks|PYTHONPATH")
 # The hook of Debian's crash reporter.
@@ -49,6 +51,10 @@ _MODULES = ("os", "site", "sys", *_HOOKS)
 # The variable of wrappers of Nix, which list in it what is in the environment of the wrapper as well.
 _NIX = "NIX_PYTHONPATH"
 _MOST_FOLDERS = 1000
+# Directories whose path files count, each of which may add another.
+_MOST_SITES = 50
+# Characters of a variable that a chain shows.
+_LONGEST_ORIGIN = 200
 STANDARD = "standard library"
 """The origin of the directories that come with the interpreter."""
 # The first Python that knows PYTHONSAFEPATH.
@@ -133,6 +139,8 @@ class _Site:
         ignores = "E" in start.options or "I" in start.options
         self.env = {} if ignores else start.env
         self.folders: dict[str, Folder] = {}
+        self.sites: set[str] = set()
+        self.recorded: dict[str, Container[str]] = {}
         # A directory that code puts first goes before others.
         self.inserted: list[Folder] = []
         self.eggs: list[Folder] = []
@@ -143,12 +151,10 @@ class _Site:
     def run(self) -> ImportPath:
         """The whole path."""
         base = self._base()
-        for folder in (
-            self.env.get("PYTHONPATH", "").split(":") if self.env.get("PYTHONPATH") else ()
-        ):
-            self._add(
-                posixpath.join(self.view.folder, folder), f"PYTHONPATH={self.env['PYTHONPATH']}"
-            )
+        value = self.env.get("PYTHONPATH", "")
+        origin = f"PYTHONPATH={value}"[:_LONGEST_ORIGIN]
+        for folder in self.view.elements("PYTHONPATH", value):
+            self._add(posixpath.join(self.view.folder, folder), origin)
         for path in self._library(base):
             self._add(path, STANDARD)
         if "S" not in self.start.options:
@@ -275,6 +281,13 @@ class _Site:
         entry = self.view.tree.entry(folder)
         if entry is None or entry.kind != "directory" or not self.view.is_open(folder):
             return
+        # Path files may add the directory that they are in.
+        if folder in self.sites:
+            return
+        if len(self.sites) >= _MOST_SITES:
+            self._doubt(origin)
+            return
+        self.sites.add(folder)
         self._add(folder, origin)
         for name in self.view.tree.names(folder):
             if name.endswith(".pth"):
@@ -315,8 +328,19 @@ class _Site:
             self.mapping |= redirected
             return
         # Code that came with a package is its own affair, as long as it names nothing of the path.
-        if _PATHS.search(line) or not _is_recorded(self.view, folder, name):
+        if _PATHS.search(line) or name not in self._recorded(folder):
             self._evaluate(line, f"{folder}/{name}")
+
+    # The path files in a directory that came with packages.
+    def _recorded(self, folder: str) -> Container[str]:
+        if folder not in self.recorded:
+            records = self.view.tree.glob(f"{folder}/*.dist-info/RECORD")
+            self.recorded[folder] = {
+                name.decode("utf-8", "replace")
+                for path in records
+                for name in _RECORDED.findall(self.view.tree.content(path) or b"")
+            }
+        return self.recorded[folder]
 
     def _customize(self, module: str) -> None:
         for place in (*self.inserted, *self.eggs, *self.folders.values()):
@@ -350,7 +374,7 @@ class _Site:
                 return
             method, path = change
             if method == "insert":
-                self.inserted.insert(0, Folder(path=path, origin=where))
+                self._insert(path, where)
             elif method == "append":
                 self._add(path, where)
             elif method == "addsitedir":
@@ -359,12 +383,18 @@ class _Site:
     def _doubt(self, where: str) -> None:
         self.unknown = self.unknown or where
 
+    def _insert(self, path: str, origin: str) -> None:
+        if len(self.inserted) >= _MOST_FOLDERS:
+            self._doubt(origin)
+        else:
+            self.inserted.insert(0, Folder(path=path, origin=origin))
+
     def _add(self, path: str, origin: str) -> None:
         # `site` compares paths as they are written, not where their links lead.
         path = posixpath.normpath(path)
         path = f"/{path.lstrip('/')}"
         entry = self.view.tree.entry(path)
-        if len(self.folders) >= _MOST_FOLDERS:
+        if len(self.folders) + len(self.eggs) >= _MOST_FOLDERS:
             self._doubt(origin)
         elif (
             entry is not None
@@ -444,9 +474,3 @@ def _mapping(text: str) -> dict[str, str]:
         for name, path in mapping.items()
         if isinstance(name, str) and isinstance(path, str)
     }
-
-
-def _is_recorded(view: View, folder: str, name: str) -> bool:
-    line = re.compile(rf"^{re.escape(name)},".encode(), re.MULTILINE)
-    records = view.tree.glob(f"{folder}/*.dist-info/RECORD")
-    return any(line.search(view.tree.content(path) or b"") for path in records)

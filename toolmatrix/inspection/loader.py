@@ -57,6 +57,8 @@ _MUSL_OWN = re.compile(r"lib(c|pthread|rt|m|dl|util|xnet)\.")
 _PRELOADED = (("torch", "nvidia/*/lib"),)
 _SITE = re.compile(r"(.*/(?:site|dist)-packages)/([^/]+)/.*")
 _MOST_USERS = 8
+# Files that are followed for the RPATH of others.
+_MOST_STEPS = 100_000
 
 
 def observe(view: View, record: Record) -> tuple[Soname, ...]:
@@ -128,7 +130,7 @@ def loaded_libraries(
     libraries: dict[str, str] = {}
     below = tuple(f"{site}/" for site in sites)
     for name in sonames:
-        users = [path for path, dynamic in search.files.items() if name in dynamic.needed]
+        users = search.users.get(name, ())
         packaged = [path for path in users if path.startswith(below)] if below else []
         by_package = {search.find(name, path, search.files[path]) for path in packaged} - {""}
         plain = search.find(name, "", Dynamic())
@@ -253,20 +255,39 @@ class LibrarySearch:
         return loaders
 
     @cached_property
+    def users(self) -> dict[str, list[str]]:
+        """The files that need a library, by its name."""
+        users: dict[str, list[str]] = {}
+        for path, dynamic in self.files.items():
+            for name in dict.fromkeys(dynamic.needed):
+                users.setdefault(name, []).append(path)
+        return users
+
+    @cached_property
     def inherited(self) -> dict[str, list[str]]:
         """The directories that a file gets by RPATH from files which need it, by its path; computed on first use."""
         directories: dict[str, list[str]] = {}
+        # Files with the same RPATH, as those of one environment have it, are followed together.
+        sources: dict[tuple[str, ...], list[str]] = {}
         for path, dynamic in self.files.items():
-            folders = () if dynamic.runpath else self.path.expanded(dynamic.rpath, path)
-            todo, visited = ([path], {path}) if folders else ([], set())
+            if dynamic.rpath and not dynamic.runpath:
+                folders = tuple(self.path.expanded(dynamic.rpath, path))
+                sources.setdefault(folders, []).append(path)
+        steps = 0
+        for folders, paths in sources.items():
+            todo, visited = [*paths], {*paths}
             while todo:
                 user = todo.pop()
                 needed = self.files[user].needed
                 libraries = {self._search(name, user, self.files[user], folders) for name in needed}
                 todo += sorted(libraries - visited - {""})
                 visited |= libraries
-            for library in visited - {"", path}:
+                steps += 1
+            for library in visited - {""}:
                 directories.setdefault(library, []).extend(folders)
+            if steps > _MOST_STEPS:
+                what, limit = "libraries inherit too many search paths", f"{_MOST_STEPS} files"
+                raise Budget(self.view.image.subject).excess(what, limit)
         return directories
 
     # Directories from which a Python package has loaded libraries before this one of its own.
@@ -309,7 +330,8 @@ def _preloaded(view: View) -> Iterator[tuple[str, str]]:
         (view.tree.text(_PRELOAD), _PRELOAD),
     )
     for text, where in settings:
-        yield from ((name, where) for name in re.split(r"[\s:]+", text) if name)
+        names = view.elements(where, text, r"\s:")
+        yield from ((name, where) for name in filter(None, names))
 
 
 class LibraryPath(Value):
@@ -371,7 +393,7 @@ def _variable(view: View) -> Iterator[str]:
     # An empty element is the directory in which the image's program starts.
     value = view.env.get("LD_LIBRARY_PATH", "")
     start = str(view.settings.get("WorkingDir") or "/")
-    for folder in re.split("[:;]", value) if value else ():
+    for folder in view.elements("LD_LIBRARY_PATH", value, ":;"):
         yield folder if folder.startswith(("/", "$")) else posixpath.join(start, folder)
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import posixpath
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from toolmatrix.images.layers import FILE
 from toolmatrix.inspection.elf import Elf
@@ -25,6 +26,8 @@ _EXTENSION = re.compile(r"(?P<stem>[^./]+)(?:\.(?P<tag>(?:cpython|pypy)[^./]*|ab
 _CPYTHON = re.compile(r"cpython-(\d+)([a-z]*)(?:-(.*))?")
 _COMPILED = re.compile(rb"^\"?([^,\n\"]+\.(?:cpython-[^./,\n]+|abi3)\.so)\"?,", re.MULTILINE)
 _MOST_FILES = 20_000
+# Dots in the name of a module.
+_DEEPEST = 50
 
 
 class Module(Value):
@@ -50,6 +53,12 @@ class Module(Value):
         return path
 
 
+class _Names(NamedTuple):
+    every: frozenset[str]
+    # The names of extension modules by what they are imported as, the most special first.
+    extensions: Mapping[str, Sequence[str]]
+
+
 class Modules:
     """What one interpreter imports."""
 
@@ -58,12 +67,13 @@ class Modules:
         self.path = path
         self.known: dict[str, Module | None] = {}
         self._packed_of: dict[str, Mapping[str, str]] = {}
-        self._names_of: dict[str, frozenset[str]] = {}
+        self._names_of: dict[str, _Names] = {}
 
     def find(self, name: str) -> Module | None:
         """The module of a name; None where an import of it fails."""
         if name not in self.known:
-            self.known[name] = self._search(name)
+            is_deep = name.count(".") > _DEEPEST
+            self.known[name] = None if is_deep else self._search(name)
         return self.known[name]
 
     def _search(self, name: str) -> Module | None:
@@ -95,22 +105,23 @@ class Modules:
         if entry is not None and entry.kind == FILE:
             return self._in_archive(folder, f"/{path.strip('/')}/{base}", name)
         below = self._names(path)
-        if base in below:
+        if base in below.every:
             inner = self._names(f"{path}/{base}")
-            for file in ("__init__.py", "__init__.pyc", *_tagged(inner, "__init__")):
-                if file in inner:
+            for file in ("__init__.py", "__init__.pyc", *inner.extensions.get("__init__", ())):
+                if file in inner.every:
                     where = f"{path}/{base}".strip("/")
                     real = tree.real(f"{where}/{file}") or ""
                     return Module(name=name, path=f"/{where}", file=real, folder=folder)
-        extensions = [file for file in _tagged(below, base) if self.loads(f"{path}/{file}") == ""]
+        tagged = below.extensions.get(base, ())
+        extensions = [file for file in tagged if self.loads(f"{path}/{file}") == ""]
         for file in (*extensions, f"{base}.py", f"{base}.pyc"):
-            if file in below:
+            if file in below.every:
                 where = f"{path}/{file}".strip("/")
                 real = tree.real(where) or ""
                 return Module(
                     name=name, path=f"/{where}", file=real, folder=folder, is_package=False
                 )
-        if base in below and tree.names(f"{path}/{base}"):
+        if base in below.every and tree.names(f"{path}/{base}"):
             return Module(name=name, path=f"/{path.strip('/')}/{base}", file="", folder=folder)
         return None
 
@@ -126,10 +137,15 @@ class Modules:
             self._packed_of[folder.path] = dict(self.view.archive(folder.path).names)
         return self._packed_of[folder.path]
 
-    def _names(self, path: str) -> frozenset[str]:
+    def _names(self, path: str) -> _Names:
         if path not in self._names_of:
             names = self.view.tree.names(path) if self.view.is_open(path) else []
-            self._names_of[path] = frozenset(names)
+            extensions: dict[str, list[str]] = {}
+            # The name with a tag goes before the plain one.
+            for name in sorted(names, key=lambda name: -name.count(".")):
+                if match := _EXTENSION.fullmatch(name):
+                    extensions.setdefault(match["stem"], []).append(name)
+            self._names_of[path] = _Names(frozenset(names), extensions)
         return self._names_of[path]
 
     def stated(self, module: Module) -> tuple[str, Stated] | None:
@@ -211,22 +227,6 @@ def missing(view: View, site: str, record: bytes) -> str:
         if "test" not in name and view.tree.entry(f"{site}/{name}") is None:
             return posixpath.normpath(f"{site}/{name}")
     return ""
-
-
-def _tagged(names: frozenset[str], stem: str) -> list[str]:
-    return (
-        sorted(
-            (
-                name
-                for name in names
-                if (match := _EXTENSION.fullmatch(name)) and match["stem"] == stem
-            ),
-            key=lambda name: name.count("."),
-            reverse=True,
-        )
-        if any(name.startswith(f"{stem}.") for name in names)
-        else []
-    )
 
 
 def _series(digits: str) -> str:

@@ -6,10 +6,11 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layers import LEFT_OUT, Tree
+from toolmatrix.images.limits import MOST_SEARCHED, Budget
 from toolmatrix.inspection.dynamic import DEVICES
 from toolmatrix.inspection.elf import Elf
 from toolmatrix.inspection.model import WHICH, FilePattern, Seen, Skipped
@@ -83,8 +84,16 @@ class View:
 
     def path(self, env: Mapping[str, str] | None = None) -> list[str]:
         """The absolute directories of PATH, as paths of the tree."""
-        words = ((self.env if env is None else env).get("PATH") or _PATH).split(":")
-        return [folder.strip("/") for folder in words if folder.startswith("/")]
+        value = (self.env if env is None else env).get("PATH") or _PATH
+        return [folder.strip("/") for folder in self.elements("PATH", value) if folder[:1] == "/"]
+
+    def elements(self, name: str, value: str, separators: str = ":") -> tuple[str, ...]:
+        """The distinct elements of a search path; raises SubjectError for more than any image has."""
+        elements = _elements(value, separators)
+        if len(elements) > MOST_SEARCHED:
+            what, limit = f"{name} has too many elements", f"{MOST_SEARCHED} different ones"
+            raise Budget(self.image.subject).excess(what, limit)
+        return elements
 
     @property
     def folder(self) -> str:
@@ -151,6 +160,11 @@ class View:
         )
         entries = ((name, self.tree.entry(path)) for name, path in paths)
         return frozenset(name for name, entry in entries if entry is not None and entry.is_program)
+
+
+@lru_cache(maxsize=16)
+def _elements(value: str, separators: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(re.split(f"[{separators}]", value))) if value else ()
 
 
 class Record:
