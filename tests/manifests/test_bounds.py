@@ -245,16 +245,17 @@ def test_a_long_text_is_read_at_once(name: str) -> None:
     assert within(time.process_time() - before, 2)
 
 
+def ending(path: str, first: str) -> str:
+    """What closes the brackets of a beginning."""
+    if path.endswith("py") and first.endswith(("[", ",")):
+        return "])"
+    return "]" if first.endswith("[") else ""
+
+
 @pytest.mark.parametrize("name", GROWING)
 def test_twice_the_input_takes_twice_the_calls(name: str) -> None:
     path, first, repeated = GROWING[name]
-    last = (
-        "])"
-        if path.endswith("py") and first.endswith(("[", ","))
-        else "]"
-        if first.endswith("[")
-        else ""
-    )
+    last = ending(path, first)
     once, twice = (
         _calls(path, first + "".join(map(repeated, range(number))) + last) for number in (200, 400)
     )
