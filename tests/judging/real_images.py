@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import tarfile
@@ -50,8 +51,15 @@ _LEFT = (
 )
 # The modules that images want, by the names of their packages.
 _MODULES = {"a.b": "a.b", "zope.interface": "zope.interface"}
-# Whatever an interpreter was started with, it is asked when it ends.
-_HOOK = f"\nimport atexit\natexit.register(lambda: exec({ASK!r}, {{}}))\n"
+# Whatever an interpreter was started with, it is asked when it ends; programs such as uv read what it prints.
+_HOOK = f"""
+def _ask():
+    import contextlib, sys
+    with contextlib.redirect_stdout(sys.stderr):
+        exec({ASK!r}, {{}})
+import atexit
+atexit.register(_ask)
+"""
 _EXTENSION = """\
 #include <Python.h>
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_multiarch_umath", 0, -1, 0};
@@ -71,7 +79,9 @@ os.execvpe(words[0], words, env)
 _USER = 1000
 _OF_FEDORA = ("var/lib/rpm", "usr/lib/sysimage/rpm")
 # Programs of which images have no more than the name.
-_STANDS_FOR_MORE = ("conda", "pixi", "supervisord", "tini", "uv")
+_STANDS_FOR_MORE = ("conda", "pixi", "supervisord")
+# Programs that are those of this machine.
+_TAKEN = ("tini", "uv")
 # Where the processor is in an ELF file, and the number of ARM.
 _MACHINE, _ARM = 18, b"\xb7\0"
 
@@ -166,12 +176,31 @@ class Workshop:
             else:
                 target.write_bytes(data)
                 target.chmod(0o755 if "bin" in target.parts or data.startswith(b"#!") else 0o644)
-        for program in ("/bin/sh", "/usr/bin/env"):
-            self._take(root, program, program.strip("/"))
+        for path, data in image.files.items():
+            if isinstance(data, tarfile.TarInfo) and _LANDMARK.fullmatch(path):
+                self._link_library(root, path, os.path.dirname(data.linkname))
+        started = os.path.basename(next(iter(_command(image)), ""))
+        taken = ["bin/sh", "usr/bin/env", *(["bin/bash"] if "bin/bash" in image.files else ())]
+        for path in (*taken, *([f"usr/bin/{started}"] if started in _TAKEN else ())):
+            called = shutil.which(os.path.basename(path))
+            if called is None:
+                raise NotReal(f"there is no {path} here")
+            self._take(root, called, path)
+        for name in ("dev", "tmp"):
+            (root / name).mkdir(exist_ok=True)
+        os.mknod(root / "dev/null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
         for path, (mode, owner) in image.modes.items():
             os.chown(root / path, owner, owner)
             (root / path).chmod(mode)
         return root
+
+    # The library of an environment of links, such as that of Nix.
+    @staticmethod
+    def _link_library(root: Path, landmark: str, library: str) -> None:
+        folder = (root / landmark).parent
+        for name in os.listdir(root / library.strip("/")):
+            if not (folder / name).is_symlink() and not (folder / name).exists():
+                (folder / name).symlink_to(f"{library}/{name}")
 
     def _compiled(self, root: Path, path: str, says: Mapping[str, Any], *, of_system: bool) -> None:
         match = _PYTHON.fullmatch(path)
@@ -207,14 +236,15 @@ class Workshop:
     def run(self, root: Path, image: Image, ask: str) -> dict[str, Any]:
         """What the program of an image says, or else a bare `python3` in its place."""
         env = dict(pair.split("=", 1) for pair in image.config.get("Env", ()))
-        env = {"PATH": _PATH, "HOME": "/root", **env, "ASK": ask}
+        # uv would look for the C library by programs that are not in the image.
+        env = {"PATH": _PATH, "HOME": "/root", "UV_LIBC": "gnu", **env, "ASK": ask}
         folder = image.config.get("WorkingDir") or "/"
         (root / folder.strip("/")).mkdir(parents=True, exist_ok=True)
         user = _USER if image.config.get("User") not in (None, "", "root", "0") else 0
         if user:
             env["HOME"] = next((text for text in env.values() if text == "/home/app"), "")
             env["HOME"] = env["HOME"] or ("/home/app" if (root / "etc/passwd").exists() else "/")
-        own = [*(image.config.get("Entrypoint") or ()), *(image.config.get("Cmd") or ())]
+        own = _command(image)
         if own and os.path.basename(own[0]) in _STANDS_FOR_MORE:
             raise NotReal(f"there is no {own[0]} here")
         for words in filter(None, (own, ["python3"])):
@@ -226,7 +256,7 @@ class Workshop:
                 text=True,
                 check=False,
             )
-            said = [line for line in done.stdout.splitlines() if line.startswith('{"path":')]
+            said = [line for line in done.stderr.splitlines() if line.startswith('{"path":')]
             if said:
                 return dict(json.loads(said[-1]))
             if (words == own and len(own) > 1) or "/" in words[0]:
@@ -248,6 +278,10 @@ class Workshop:
         found = images.judge(inventory, [parse_expectation(expected)], self.index)
         verdict = next(one for one in found if one.kind == "component" and one.wanted)
         return _compared(said, wanted, verdict)
+
+
+def _command(image: Image) -> list[str]:
+    return [*(image.config.get("Entrypoint") or ()), *(image.config.get("Cmd") or ())]
 
 
 def _compared(said: Mapping[str, Any], wanted: str, verdict: Verdict) -> Outcome:

@@ -266,15 +266,21 @@ WRONG: dict[str, Image] = {
     "archive of pex": Image(
         files={
             **GOOD,
-            "usr/local/bin/app.pex": b"#!/usr/local/bin/python3\nPK\x03\x04" + b"x" * 99,
+            "usr/local/bin/app.pex": zipped(
+                {
+                    "__main__.py": b"import sys\nsys.path[:0] = sorted(sys.path)\n",
+                    "PEX-INFO": b"{}",
+                },
+                b"#!/usr/local/bin/python3\n",
+            ),
         },
         config=_env(Cmd=["app.pex"]),
         unknown=True,
     ),
-    "archive that was not read, and nothing else": Image(
+    "no archive, and nothing else": Image(
         files={**PYTHON, "usr/local/bin/app.pyz": b"PK\x03\x04" + b"x" * 99},
         config=_env(Cmd=["python3", "/usr/local/bin/app.pyz"]),
-        unknown=True,
+        codes=("TM402",),
     ),
     "copy in an archive that starts": Image(
         files={
@@ -332,6 +338,16 @@ WRONG: dict[str, Image] = {
     ),
     "copy on PYTHONPATH": Image(
         files={**GOOD, **copied()}, config=_env("PYTHONPATH=/vendor"), codes=("TM401",)
+    ),
+    "copy that has the wanted version, and a record on the path another": Image(
+        files={**PYTHON, **numpy(OTHER), **copied(WANTED)},
+        config=_env("PYTHONPATH=/vendor"),
+        codes=("TM421",),
+    ),
+    "record on the path before another package": Image(
+        files={**GOOD, **without(numpy(OTHER, "vendor"), ".py", ".so")},
+        config=_env("PYTHONPATH=/vendor"),
+        codes=("TM421",),
     ),
     "record on PYTHONPATH": Image(
         files={**GOOD, **numpy(OTHER, "vendor")},
@@ -426,17 +442,21 @@ WRONG: dict[str, Image] = {
         files={**GOOD, "w/a.whl": _packed_wheel("a.b", "1.0", "a/b/__init__.py")},
         config=_env("PYTHONPATH=/w/a.whl"),
         expected=("a.b==1.0",),
+        codes=("TM420",),
+    ),
+    "namespace in an archive without its directory, for a newer Python": Image(
+        files={
+            **python(series="3.14"),
+            "w/a.whl": _packed_wheel("a.b", "1.0", "a/b/__init__.py"),
+        },
+        config=_env("PYTHONPATH=/w/a.whl"),
+        expected=("a.b==1.0",),
         unknown=True,
     ),
     "archive that nothing imports from": Image(
         files={**PYTHON, "w/numpy.whl": _packed_wheel("numpy", WANTED, "numpy/__init__.py")},
         config=_env(),
         codes=("TM402",),
-    ),
-    "damaged archive on PYTHONPATH": Image(
-        files={**GOOD, "vendor.zip": b"PK\3\4" + bytes(80)},
-        config=_env("PYTHONPATH=/vendor.zip"),
-        unknown=True,
     ),
     "files for a Python without its lock": Image(
         files={**PYTHON, **numpy(tag="cpython-311t-x86_64-linux-gnu")},
@@ -518,7 +538,7 @@ WRONG: dict[str, Image] = {
         files={**GOOD, **without(numpy(OTHER), ".py", ".so")}, config=_env(), codes=("TM421",)
     ),
     "two records, the other files": Image(
-        files={**GOOD, **numpy(OTHER)}, config=_env(), codes=("TM421",)
+        files={**GOOD, **numpy(OTHER)}, config=_env(), codes=("TM401",)
     ),
     "newer files than the record": Image(
         files={**GOOD, f"{SITE}/numpy/version.py": b'version = "2.2.0"\n'},
@@ -1028,7 +1048,12 @@ RIGHT: dict[str, Image] = {
         files={**PYTHON, **numpy(WANTED, "opt/target")}, config=_env("PYTHONPATH=/opt/target")
     ),
     "copy on PYTHONPATH on purpose": Image(
-        files={**PYTHON, **numpy(OTHER), **copied(WANTED)}, config=_env("PYTHONPATH=/vendor")
+        files={**PYTHON, **copied(WANTED), **numpy(OTHER, "opt/other")},
+        config=_env("PYTHONPATH=/vendor"),
+    ),
+    "no archive on PYTHONPATH": Image(
+        files={**GOOD, "vendor.zip": b"PK\3\4" + bytes(80)},
+        config=_env("PYTHONPATH=/vendor.zip"),
     ),
     "PYTHONPATH that the entry point ignores": Image(
         files={**GOOD, **copied()},
@@ -1109,7 +1134,8 @@ RIGHT: dict[str, Image] = {
             f"{_NIX}/lib/python3.11/site-packages/sitecustomize.py": (
                 b"import functools, os, site, sys\npaths = os.environ.pop('NIX_PYTHONPATH', None)\n"
             ),
-            **without(numpy(WANTED, _STORE), ".so", "RECORD"),
+            **without(numpy(WANTED, _STORE), "RECORD"),
+            f"{_STORE}/{CORE}.{GNU}.so": elf(needed=[]),
         },
         config={"Entrypoint": [f"/{_NIX}/bin/python3"], "Env": []},
     ),

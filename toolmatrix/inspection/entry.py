@@ -277,8 +277,10 @@ class _Steps:
             if isinstance(content, Script) and content.is_archive:
                 archive = first
             elif isinstance(content, ModuleArchive):
-                is_own = not content.is_partial and not _LOADERS & {*dict(content.names)}
-                archive = "" if is_own else first
+                archive = first if _LOADERS & {*dict(content.names)} else ""
+                if not content.names and not content.is_partial:
+                    # It is no archive, and read as a source.
+                    first = posixpath.dirname(first)
             elif entry is None or entry.kind != DIRECTORY:
                 # Of an archive and a directory the code is in them.
                 first = posixpath.dirname(first)

@@ -155,9 +155,12 @@ class Imported:
         self.defaults.add(best.path)
         self.versions[name] = root, version or best.version
         other = next((dist for dist in ordered if not _same(dist.version, best.version)), None)
+        text = f"{self._chain(module)} {version or best.version}"
         if other is not None:
-            text = f"{self._chain(module)} {version or best.version}"
             self._say(IMPORTED, best, f"{text}; the record in /{other.site} says {other.version}")
+        # `importlib.metadata` takes the first record on the path, with its module or without.
+        if ordered[0] not in mine and not _same(ordered[0].version, best.version):
+            self._contradict(ordered[0], text)
         self._compare(name, best, mine, module)
         return set(roots.names)
 
@@ -228,8 +231,17 @@ class Imported:
             return
         where, statement = stated
         self.record.component(name, statement.version, MODULE, where, default=True)
-        self._say(IMPORTED, recorded, f"{self._chain(module)} {statement.version}; {says}", where)
+        text = f"{self._chain(module)} {statement.version}"
+        self._say(IMPORTED, recorded, f"{text}; {says}", where)
+        if not _same(statement.version, recorded.version):
+            self._contradict(recorded, text)
         self._check(recorded, module)
+
+    # Where a record is on the path, it is a witness of what a program gets.
+    def _contradict(self, recorded: Dist, text: str) -> None:
+        if recorded.site in self.sites:
+            says = f"the record in /{recorded.site}, which is on its path, says {recorded.version}"
+            self._say(CONTRADICTED, recorded, f"{text}; {says}")
 
     def _compare(self, name: str, best: Dist, mine: list[Dist], module: Module) -> None:
         chain = self._chain(module)

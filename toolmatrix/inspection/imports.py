@@ -17,7 +17,6 @@ from toolmatrix.inspection.entry import Start
 from toolmatrix.inspection.model import FilePattern
 from toolmatrix.inspection.programs import SETTINGS
 from toolmatrix.inspection.record import View
-from toolmatrix.inspection.stated import ModuleArchive
 from toolmatrix.value import Value
 
 _PTH = FilePattern(r".*\.pth", 64 << 10)
@@ -59,6 +58,8 @@ STANDARD = "standard library"
 """The origin of the directories that come with the interpreter."""
 # The first Python that knows PYTHONSAFEPATH.
 _SAFE_PATH = (3, 11)
+# The last Python of which it is known that it finds no directory of an archive that has no entry of its own.
+_NOT_IMPLIED = (3, 12)
 
 
 class Folder(Value):
@@ -161,6 +162,8 @@ class _Site:
             self._site(base)
         first = self.start.first
         own = [] if self._is_safe() else [Folder(path=first, origin=f"{first}, where it starts")]
+        if own and not self._is_clear(first):
+            self._doubt(first)
         real = self.view.tree.real(self.start.called) or ""
         interpreter = self.view.elves.get(real)
         loader = interpreter.dynamic.interpreter if interpreter is not None else ""
@@ -177,10 +180,12 @@ class _Site:
             is_threaded=real.endswith("t"),
         )
 
+    def _number(self) -> tuple[int, ...]:
+        return tuple(map(int, self.series.split("."))) if self.series else ()
+
     # Whether the directory of the script, or the working directory, is left out.
     def _is_safe(self) -> bool:
-        number = tuple(map(int, self.series.split("."))) if self.series else ()
-        by_variable = number >= _SAFE_PATH and bool(self.env.get("PYTHONSAFEPATH"))
+        by_variable = self._number() >= _SAFE_PATH and bool(self.env.get("PYTHONSAFEPATH"))
         return by_variable or "I" in self.start.options or "P" in self.start.options
 
     # The settings of a virtual environment, and its prefix; nothing outside of one.
@@ -383,6 +388,11 @@ class _Site:
     def _doubt(self, where: str) -> None:
         self.unknown = self.unknown or where
 
+    # Whether the modules of an archive are known; of a directory they are.
+    def _is_clear(self, path: str) -> bool:
+        archive = self.view.archive(path)
+        return not archive.is_partial and not (archive.is_implied and self._number() > _NOT_IMPLIED)
+
     def _insert(self, path: str, origin: str) -> None:
         if len(self.inserted) >= _MOST_FOLDERS:
             self._doubt(origin)
@@ -393,14 +403,9 @@ class _Site:
         # `site` compares paths as they are written, not where their links lead.
         path = posixpath.normpath(path)
         path = f"/{path.lstrip('/')}"
-        entry = self.view.tree.entry(path)
         if len(self.folders) + len(self.eggs) >= _MOST_FOLDERS:
             self._doubt(origin)
-        elif (
-            entry is not None
-            and isinstance(entry.content, ModuleArchive)
-            and entry.content.is_partial
-        ):
+        elif not self._is_clear(path):
             self._doubt(path)
         else:
             self.folders.setdefault(path, Folder(path=path, origin=origin))

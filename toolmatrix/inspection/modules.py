@@ -81,7 +81,9 @@ class Modules:
         places = [(folder, folder.path) for folder in self.path.folders]
         if above:
             package = self.find(above)
-            if package is not None and package.file:
+            if package is None:
+                return None
+            if package.file:
                 places = [(package.folder, package.path)]
             else:
                 part = above.replace(".", "/")

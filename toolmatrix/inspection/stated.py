@@ -20,6 +20,8 @@ _MOST_TEXT = 64 << 10
 VERSION_FILES = ("version.py", "_version.py", "__version__.py", "_version_meson.py", "__init__.py")
 # Bytes of a zip archive that is read; a larger one makes unknown what is imported from it.
 _LARGEST_ARCHIVE = 16 << 20
+# The record at the end without which zipimport sees no archive, and the bytes in which it looks for it, with a comment.
+_END, _LONGEST_END = b"PK\x05\x06", (1 << 16) + 21
 # Files of an archive that are looked at, and packages of which the version is read.
 _MOST_FILES = 20_000
 _MOST_PACKAGES = 200
@@ -105,14 +107,16 @@ class ModuleArchive(Value):
     """The packages and modules in a zip archive, which Python imports from it; each with the version that it states.
 
     `portions` are directories without code of their own, which packages may share. `records` are the path of the
-    metadata of a package, its name, its version and its modules. `is_partial`: it is too large to be read, or damaged,
-    or releases of Python find other modules in it. `line` is the text behind `#!` of one that is a program.
+    metadata of a package, its name, its version and its modules. `is_partial`: it is too large to be read, or damaged.
+    `is_implied`: it has packages in directories without an entry of their own. `line` is the text behind `#!` of one
+    that is a program. What is no archive at all has nothing that Python imports.
     """
 
     names: tuple[tuple[str, str], ...] = ()
     portions: tuple[str, ...] = ()
     records: tuple[tuple[str, ...], ...] = ()
     is_partial: bool = False
+    is_implied: bool = False
     line: str = ""
 
 
@@ -122,6 +126,8 @@ def _read_archive(size: int, stream: Readable) -> ModuleArchive:
     line = head[2:].decode("utf-8", "surrogateescape") if head.startswith(b"#!") else ""
     if size > _LARGEST_ARCHIVE:
         return ModuleArchive(is_partial=True, line=line)
+    if _END not in data[-_LONGEST_END:]:
+        return ModuleArchive(line=line)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return _modules(archive).replace(line=line)
@@ -148,13 +154,12 @@ def _modules(archive: zipfile.ZipFile) -> ModuleArchive:
         names[name] = _version_in(
             archive, [infos[path] for path in sorted(sources[name], key=_rank)]
         )
-    # Only newer releases of Python find a directory that has no entry of its own.
     implied = {name.partition(".")[0] for name in names} - names.keys() - folders
     return ModuleArchive(
         names=tuple(names.items()),
         portions=tuple(sorted(filter(str.isidentifier, folders - names.keys()))),
         records=tuple(_records(archive, infos)),
-        is_partial=any(map(str.isidentifier, implied)),
+        is_implied=any(map(str.isidentifier, implied)),
     )
 
 

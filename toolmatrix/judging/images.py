@@ -203,6 +203,11 @@ def _disputed(
         others = any(entry.default or entry.seen_by not in python.RECORDS for entry in sightings)
         if fault is None or (kind == UNIMPORTED and others):
             continue
+        # Another version than the wanted one is what is wrong, whatever a second witness says.
+        if kind == CONTRADICTED and subject.feature(IMPORTED, expectation.name):
+            outcome = compared(subject.index, expectation, sightings[0])[0]
+            if outcome == FAIL:
+                continue
         sighting = fault.replace(version=sightings[0].version)
         return expectation.verdict(FAIL, sighting, code, reason=fault.version, help=help)
     # An answer of a program is compared with what was read by itself.
