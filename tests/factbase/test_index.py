@@ -238,6 +238,18 @@ def test_a_record_may_be_longer_than_what_is_read_at_once(tmp_path: Path) -> Non
     assert index.claim(index.number("s#gcc")).note == "n" * 100_000
 
 
+def test_claims_and_releases_do_not_repeat_what_their_row_says(tmp_path: Path) -> None:
+    where = "page seven"
+    row = {"app": "9.1", "gcc": "8", "python": "3.9", "where": where}
+    columns = {"gcc": {"as": "requires"}, "python": {"as": "tested"}}
+    listed = table(columns=columns, rows=[row], defines="releases")
+    index = opened(index_bytes(compiled(tmp_path, facts(tables=[listed])), {}))
+    found = [record for record in index.records("app") if record.where == where]
+    assert [record.id for record in found] == ["t/9.1", "t/9.1", "t/9.1#gcc", "t/9.1#python"]
+    assert [index.find(name) for name in ("app==9.1", "t/9.1#gcc", "t/9.1#python")] == found[1:]
+    assert index._records_of("app").count(where.encode()) == 1
+
+
 def test_an_open_folder_stays_the_same_when_another_takes_its_name(tmp_path: Path) -> None:
     texts = [facts(statements=[statement(requires={"gcc": release})]) for release in ("8", "9")]
     old, new = (write_index(compiled(tmp_path, text), {}) for text in texts)

@@ -2,7 +2,8 @@
 
 `header.json` is read whole: it names the components, and says what is needed of all of them. A component has two files:
 `components/NAME.json`, its releases and the facts that it is the subject of, and `components/NAME.facts.jsonl.gz`, its
-facts as written, one record to a line: members of gzip of `BLOCK` bytes each, so that one is read for one fact.
+facts as written, one record to a line: members of gzip of `BLOCK` bytes each, so that one is read for one fact. Behind
+a row are the claims and releases that came from it, and do not repeat what it says.
 `rows.jsonl` has the records that are about no component, `sources.jsonl` and `builds.jsonl` an entry to a line, behind
 its key, and the other files are tables of a few entries. Each is opened when an answer needs it. Equal facts make equal
 bytes.
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 else:
     _Heads = dict
 
-FORMAT = "toolmatrix-index/14"
+FORMAT = "toolmatrix-index/15"
 HEADER, ROWS = "header.json", "rows.jsonl"
 INDEPENDENTS, INDEPENDENTS_PACKED = "independents.json", "independents.jsonl.gz"
 BLOCK = 131072
@@ -65,8 +66,11 @@ GZIP = 16 + zlib.MAX_WBITS
 """The window bits by which zlib writes and reads members of gzip."""
 PLACE_BITS = 32
 """The number of a record is the CRC of the name of its component, and in so many bits its place among those of it."""
-# What the record of a release begins with.
-_RELEASE = f"[{KINDS.index(ReleaseRecord)},".encode()
+REPEATED = RowRecord._fields.index("kind")
+"""How many fields of a row claims and releases may have from it: the first."""
+# What the record of a row begins with behind others, and that of a claim of the row above.
+_NEXT_ROW = f"\n[{KINDS.index(RowRecord)},".encode()
+_CLAIM_BELOW = len(KINDS) + KINDS.index(ClaimRecord)
 
 
 class IndexDamaged(MatrixError):
@@ -133,6 +137,8 @@ class Index:
         except (TypeError, KeyError, AttributeError) as error:
             raise self._damaged(HEADER) from error
         self._records: dict[int, Any] = {}
+        # What rows say of the claims and releases below them, by their numbers.
+        self._rows: dict[int, Mapping[str, str]] = {}
         self._components: dict[str, ComponentFacts] = {}
         self._scales: dict[str, Scale] = {}
         self._builds_of: dict[str, str] = {}
@@ -264,6 +270,35 @@ class Index:
             text += self._block(name, blocks, number)
         return _line(text, start)
 
+    def _of_row(self, component: str, place: int) -> Mapping[str, str]:
+        """What the row above a place of a component says of the claim or release that begins there."""
+        name = facts_file(component)
+        if name in self._loaded:
+            text, number, end = self._records_of(component), 0, place
+        else:
+            blocks = self.component(component).blocks
+            number, end = divmod(place, BLOCK)
+            text = self._block(name, blocks, number)
+            while number and text.rfind(_NEXT_ROW, 0, end) < 0:
+                number, end = number - 1, end + BLOCK
+                text = self._block(name, blocks, number) + text
+        begin = text.rfind(_NEXT_ROW, 0, end) + 1
+        row = first_number(component) + number * BLOCK + begin
+        if row not in self._rows:
+            self._rows[row] = repeated(self._beginning(name, _line(text, begin)))
+        return self._rows[row]
+
+    def _beginning(self, name: str, line: bytes) -> Iterator[str]:
+        """What a row begins with; its cells may be many, and are not read."""
+        text, place = line.decode(), len("[2,")
+        try:
+            for _ in range(REPEATED):
+                value, end = _scan(text, place)
+                yield value
+                place = end + 1
+        except StopIteration as error:
+            raise self._damaged(name) from error
+
     def _value(self, name: str, data: bytes) -> Any:
         try:
             return json_value(data)
@@ -305,11 +340,20 @@ class Index:
 
     def records(self, component: str) -> Iterator[FactRecord]:
         """Every claim, release and row in the file of a component, or of none; claims may be of another's rows."""
-        for line in self._records_of(component).splitlines():
-            values = json_value(line)
+        of_row = None
+        for _, _, line in self._numbered(component):
+            fact = _fact(json_value(line), of_row)
+            of_row = repeated(fact[:REPEATED]) if isinstance(fact, RowRecord) else of_row
+            yield fact
+
+    def _numbered(self, component: str) -> Iterator[tuple[int, int, bytes]]:
+        """Each claim, release and row of a component: its number, its kind in the file, and its line."""
+        following = first_number(component)
+        for line in self._records_of(component).splitlines(keepends=True):
+            number, following = following, following + len(line)
             # The others are lists of claims.
-            if values and isinstance(values[0], int):
-                yield _fact(values)
+            if line[1:2].isdigit():
+                yield number, int(line[1:2]), line[:-1]
 
     def check(self) -> None:
         """Read all that there is. Raises IndexDamaged for what cannot be read, or is of another shape."""
@@ -391,20 +435,19 @@ class Index:
         return {id: number for id, number in numbers.items() if id.startswith(begin)}
 
     def _ids_in(self, components: Iterable[str]) -> dict[str, int]:
-        numbers = {}
+        numbers: dict[str, int] = {}
         for name in components:
-            following = first_number(name)
-            for line in self._records_of(name).splitlines(keepends=True):
-                number, following = following, following + len(line)
-                if line.startswith(_RELEASE):
-                    release = ReleaseRecord._make(json_value(line[:-1])[1:])
-                    id = f"{release.component}=={release.selector}"
-                # Behind its kind a claim or row has its id; other lines are lists of claims.
-                elif line[:1] == b"[" != line[1:2]:
-                    id, _ = _scan(line.decode(), len(_RELEASE))
-                else:
-                    continue
-                numbers[id] = number
+            if name:
+                facts = self.component(name)
+                releases = zip(facts.versions, facts.releases, strict=True)
+                numbers |= {f"{name}=={version}": number for version, number in releases}
+            row = ""
+            for number, kind, line in self._numbered(name):
+                if kind % len(KINDS) != KINDS.index(ReleaseRecord):
+                    # Behind its kind a claim or row has its id.
+                    id, _ = _scan(line.decode(), len("[0,"))
+                    row = id if kind == KINDS.index(RowRecord) else row
+                    numbers[row + id if kind == _CLAIM_BELOW else id] = number
         return dict(sorted(numbers.items()))
 
     def owners(self) -> dict[str, Sequence[str]]:
@@ -422,15 +465,27 @@ class Index:
             if version in facts.versions:
                 return facts.releases[facts.versions.index(version)]
         for component in self._owners(id):
-            for kind in (KINDS.index(ClaimRecord), KINDS.index(RowRecord)):
-                offset = self._offset(self._records_of(component), f"[{kind},{_quoted(id)},")
-                if offset >= 0:
-                    return first_number(component) + offset
+            offset = self._claim_or_row(self._records_of(component), id)
+            if offset >= 0:
+                return first_number(component) + offset
         name = id.partition("/")[2].partition("#")[0]
         if self.is_independent(name):
             self.component(name)
             return self._independents[name][id]
         raise KeyError(id)
+
+    def _claim_or_row(self, text: bytes, id: str) -> int:
+        """The offset of the record with an id; -1 where there is none."""
+        for kind in (KINDS.index(ClaimRecord), KINDS.index(RowRecord)):
+            if (offset := self._offset(text, f"[{kind},{_quoted(id)},")) >= 0:
+                return offset
+        name, mark, column = id.partition("#")
+        row = self._offset(text, f"[{KINDS.index(RowRecord)},{_quoted(name)},") if mark else -1
+        if row < 0:
+            return -1
+        next_row = text.find(_NEXT_ROW, row)
+        below = f"\n[{_CLAIM_BELOW},{_quoted(mark + column)},".encode()
+        return text.find(below, row, None if next_row < 0 else next_row) + 1 or -1
 
     def find(self, id: str) -> FactRecord | None:
         """The record of a claim, row or release by its id; None for an id that is not there."""
@@ -498,7 +553,7 @@ class Index:
 
     def cites(self, number: int) -> list[CitedClaim]:
         """The claims behind a binding or row, by the number of the record that lists them."""
-        return self._record(number, lambda claims: [*map(CitedClaim._make, claims)])  # type: ignore[no-any-return]
+        return self._record(number, lambda claims, _: [*map(CitedClaim._make, claims)])  # type: ignore[no-any-return]
 
     def record(self, number: int) -> FactRecord:
         """One record: a claim, a release or a row."""
@@ -514,19 +569,46 @@ class Index:
     else:
         statement = claim = release = row = record
 
-    def _record(self, number: int, make: Callable[[Any], Any]) -> Any:
+    def _record(self, number: int, make: Callable[[Any, Mapping[str, str] | None], Any]) -> Any:
         if number not in self._records:
             names = self._once("names", lambda: {first_number(name): name for name in self._all})
             place = number & (1 << PLACE_BITS) - 1
             component = names[number - place]
-            line = self._record_line(component, place)
-            self._records[number] = make(self._value(facts_file(component), line))
+            values = self._value(facts_file(component), self._record_line(component, place))
+            below = values and isinstance(values[0], int) and values[0] >= len(KINDS)
+            of_row = self._of_row(component, place) if below else None
+            self._records[number] = make(values, of_row)
         return self._records[number]
 
 
-def _fact(values: Sequence[Any]) -> FactRecord:
+def repeated(row: Iterable[Any]) -> dict[str, str]:
+    """What claims and releases may have from their row, by their fields; `row` are the first fields of it."""
+    id, subject, evidence, source, where, note = row
+    of, _, releases = subject.partition(" ")
+    return {
+        "id": id,
+        "row": id,
+        "subject": of,
+        "component": of,
+        "releases": releases,
+        "selector": releases,
+        "evidence": evidence,
+        "source": source,
+        "where": where,
+        "note": note,
+    }
+
+
+def _fact(values: Sequence[Any], of_row: Mapping[str, str] | None) -> FactRecord:
     kind, *fields = values
-    return KINDS[kind]._make(fields)
+    if of_row is None or kind < len(KINDS):
+        return KINDS[kind]._make(fields)
+    of_kind = KINDS[kind - len(KINDS)]
+    fields[0] = of_row["id"] + fields[0]
+    for place, name in enumerate(of_kind._fields):
+        if fields[place] is None:
+            fields[place] = of_row[name]
+    return of_kind._make(fields)
 
 
 class _Components(_Heads):

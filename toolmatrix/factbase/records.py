@@ -295,18 +295,18 @@ class ReleaseRecord(NamedTuple):
 
 
 class RowRecord(NamedTuple):
-    """A row as printed, cell by cell."""
+    """A row as printed, cell by cell, behind what claims and releases may have from it."""
 
     id: str
-    kind: str
-    table: str
-    about: str
     subject: str
-    cells: Sequence[tuple[str, str]]
     evidence: str
     source: str
     where: str
     note: str
+    kind: str
+    table: str
+    about: str
+    cells: Sequence[tuple[str, str]]
 
 
 # The file has the number, so that another order is another format.

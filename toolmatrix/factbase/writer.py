@@ -16,10 +16,12 @@ from toolmatrix.factbase.index import (
     HEADER,
     INDEPENDENTS,
     INDEPENDENTS_PACKED,
+    REPEATED,
     ROWS,
     component_file,
     facts_file,
     first_number,
+    repeated,
 )
 from toolmatrix.factbase.model import (
     BUILDS,
@@ -31,6 +33,7 @@ from toolmatrix.factbase.model import (
     TERM_LIST,
     Component,
     PackageCode,
+    Release,
 )
 from toolmatrix.factbase.pieces import SEVERAL
 
@@ -47,13 +50,14 @@ if TYPE_CHECKING:
         SoftConstraint,
     )
     from toolmatrix.factbase.index import Index
-    from toolmatrix.factbase.model import Claim, Release, TableRow
+    from toolmatrix.factbase.model import Claim, TableRow
     from toolmatrix.factbase.versions import Scale
     from toolmatrix.value import NamedTuple, Value
 
     _Fact = TypeVar("_Fact")
     _Record = TypeVar("_Record", bound=NamedTuple)
 
+_ROW = records.KINDS.index(records.RowRecord)
 # The columns of lists of images.
 _IMAGE = ("image", "pulls", "day", "recipe", "note")
 
@@ -76,6 +80,8 @@ class _Writer:
         self.below = below
         self.lines: dict[str, list[bytes]] = {name: [] for name in (*compiled.scales, "")}
         self.ends = dict.fromkeys(self.lines, 0)
+        # The row that was written last for each component.
+        self.last_row: dict[str, records.RowRecord] = {}
         self.ids: dict[str, int] = {}
         self.owners: dict[str, dict[str, None]] = {}
         self.component_facts: dict[str, records.ComponentFacts] = {}
@@ -102,7 +108,22 @@ class _Writer:
             return self.ids[claim.id]
         subject, releases = claim.when[0]
         overrides = {"subject": subject, "releases": releases, "conditions": claim.when[1:]}
-        return self.named(claim.id, subject, [0, *_record(records.ClaimRecord, claim, overrides)])
+        record = _record(records.ClaimRecord, claim, overrides)
+        return self.named(claim.id, subject, self.fields(claim.row, subject, record))
+
+    def fields(
+        self, row: str, component: str, record: records.ClaimRecord | records.ReleaseRecord
+    ) -> list[Any]:
+        """A record as it is written: behind its row without what this says as well."""
+        last, kind = self.last_row.get(component), records.KINDS.index(type(record))
+        if last is None or last.id != row or not record.id.startswith(row):
+            return [kind, *record]
+        of_row = repeated(last[:REPEATED])
+        shortened = {
+            name: None if value == of_row.get(name) else value
+            for name, value in record._asdict().items()
+        } | {"id": record.id.removeprefix(row)}
+        return [len(records.KINDS) + kind, *shortened.values()]
 
     def release(self, release: Release) -> int:
         name = f"{release.component}=={release.version}"
@@ -112,16 +133,23 @@ class _Writer:
                 "selector": release.version,
                 "attributes": dict(sorted(release.attributes.items())),
             }
-            record = [1, *_record(records.ReleaseRecord, release, overrides)]
-            self.ids[name] = self.append(release.component, record)
+            record = _record(records.ReleaseRecord, release, overrides)
+            fields = self.fields(release.id, release.component, record)
+            self.ids[name] = self.append(release.component, fields)
         return self.ids[name]
 
-    def row(self, row: TableRow) -> None:
-        component = row.subject.partition(" ")[0]
-        component = component if component in self.lines else ""
-        if not component or component in self.compiled.subjects:
-            record = [2, *_record(records.RowRecord, row, {"kind": "row"})]
-            self.named(row.id, component, record)
+    def row(self, row: TableRow | None, of_row: Sequence[Claim | Release]) -> None:
+        """Put a row, and behind it the claims and releases that came from it."""
+        if row and row.lists != INDEPENDENT_LIST:
+            component = next(map(_subject, of_row), row.subject.partition(" ")[0])
+            component = component if component in self.lines else ""
+            if not component or component in self.compiled.subjects:
+                record = _record(records.RowRecord, row, {"kind": "row"})
+                self.named(row.id, component, [_ROW, *record])
+                self.last_row[component] = record
+        for fact in of_row:
+            if _subject(fact) in self.compiled.subjects:
+                self.release(fact) if isinstance(fact, Release) else self.claim(fact)
 
     def cites(self, component: str, cites: Iterable[tuple[int, CompiledClaim]]) -> int:
         return self.append(
@@ -267,15 +295,15 @@ class _Writer:
     def finish(self) -> dict[str, bytes]:
         matrix = self.compiled.matrix
         # By their rows: claims of one release are read together, and are much alike, which packs them well.
+        of_rows: dict[str, list[Claim | Release]] = {}
+        for _, release in sorted(matrix.releases.items()):
+            of_rows.setdefault(release.id, []).append(release)
         claims = matrix.claims | {claim.id: claim for claim in self.cited()}
         for _, claim in sorted(claims.items()):
-            if claim.when[0][0] in self.compiled.subjects:
-                self.claim(claim)
+            of_rows.setdefault(claim.row, []).append(claim)
+        for id in sorted({*matrix.rows, *of_rows}):
+            self.row(matrix.rows.get(id), of_rows.get(id, ()))
         self.components()
-        # Behind what answers are made of: these are for `facts` alone.
-        for _, row in sorted(matrix.rows.items()):
-            if row.lists != INDEPENDENT_LIST:
-                self.row(row)
         sources, channels = (
             {name: _record(kind, record, {}) for name, record in sorted(entries.items())}
             for kind, entries in (
@@ -468,6 +496,10 @@ def _record(kind: type[_Record], value: Value, extra: Mapping[str, Any]) -> _Rec
 def _head(binding: CompiledBinding) -> tuple[Any, ...]:
     kind, conditions = binding.kind, binding.when[1:]
     return kind, conditions, binding.component, binding.alternatives, binding.evidence
+
+
+def _subject(fact: Claim | Release) -> str:
+    return fact.component if isinstance(fact, Release) else fact.when[0][0]
 
 
 def _package(variant: Release) -> str:
