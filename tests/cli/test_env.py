@@ -120,6 +120,16 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str | None], in
         {"torch": "2.1.0", "opencv-python": "4.8.1.78"},
         0,
     ),
+    "what only code imports that nothing leads to is not added": (
+        {
+            "pyproject.toml": PROJECT.format('"torch==2.1.0"'),
+            "own/__init__.py": "import torch\n",
+            "own/image.py": "import cv2\n",
+        },
+        {},
+        {"torch": "2.1.0", "opencv-python": None},
+        0,
+    ),
     "packages of Python alone": ({"requirements.txt": "requests\n"}, {}, {"python": "3.15"}, 0),
     "code without a framework": ({"a.py": "import requests\n"}, {}, {"python": "3.15"}, 4),
     "code alone asks for no release": ({"a.py": "import torch\n"}, {}, {"torch": "2.15.0"}, 4),
@@ -471,6 +481,20 @@ def test_what_no_fact_decides_is_in_the_document(tmp_path: Path) -> None:
     document = toolmatrix.env(tmp_path).to_json()
     assert document["outcome"] == "unknown"
     assert any("deepspeed 0.9.5" in text for text in document["undecided"])
+
+
+def test_requirements_add_no_package_of_an_extra_that_no_fact_is_about(tmp_path: Path) -> None:
+    extra = "{'all': ['our-own-package', 'einops']}"
+    write(
+        tmp_path,
+        {
+            "setup.py": f"import setuptools\nsetuptools.setup(install_requires=['torch'], extras_require={extra})\n",
+            "requirements.txt": "our-own-package==1.0\nour-further-package\neinops==0.7.0\n",
+        },
+    )
+    answer = toolmatrix.env(tmp_path)
+    assert answer.versions["einops"] == "0.7.0"
+    assert answer.to_json()["unchecked"] == ["our-further-package"]
 
 
 @pytest.mark.parametrize(

@@ -261,8 +261,9 @@ def test_a_library_is_no_newer_than_what_runs_on_the_device(
 CODE = {
     "own/core.py": "import os, numpy.linalg\nfrom own import x\nif TYPE_CHECKING:\n    import typed\n"
     "try:\n    import apex\nexcept ImportError:\n    import fallback\n",
-    "own/__init__.py": "from . import y\nimport ourpackage\n",
+    "own/__init__.py": "from . import core, y\nimport ourpackage\n",
     "own/broken.py": "def f(:\n",
+    "own/alone.py": "import ourextra\n",
     "tests/test_own.py": "import pytest\n",
     "setup.py": "import setuptools\n",
     ".venv/lib/other.py": "import other\n",
@@ -308,6 +309,7 @@ def test_a_proof_installs_and_imports(server: Server, cli: Cli, here: Path) -> N
     assert steps["import", "numpy"]
     assert not steps["import", "ourpackage"]
     assert not steps["optional", "apex"]
+    assert not steps["optional", "ourextra"]
     assert (run.code, proof["passed"]) == (1, False)
     assert "FAIL" in run.out
     assert "not proven in" in run.out

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PROJECT = {"pyproject.toml": "[project]\nname = 'own'\n", "own/__init__.py": ""}
-# Files, the modules that are needed, and those that are optional.
+# Files, the modules that are needed, and those that are optional; those apart have a test of their own.
 CODE: dict[str, tuple[dict[str, str], list[str], list[str]]] = {
     "top-level modules": (
         {"a.py": "import os, numpy.linalg as n\nfrom torch.nn import Linear\n"},
@@ -88,7 +88,7 @@ CODE: dict[str, tuple[dict[str, str], list[str], list[str]]] = {
         [],
     ),
     "beside the package of a project": (
-        {**PROJECT, "own/core.py": "import numpy\n", "train.py": "import wandb\n"},
+        {**PROJECT, "own/__init__.py": "import numpy\n", "train.py": "import wandb\n"},
         ["numpy"],
         ["wandb"],
     ),
@@ -110,6 +110,78 @@ CODE: dict[str, tuple[dict[str, str], list[str], list[str]]] = {
 }
 
 
+SETUP = "from setuptools import setup\nsetup()\n"
+# Files, the modules that are needed, and those that only code needs that nothing leads to.
+APART: dict[str, tuple[dict[str, str], list[str], list[str]]] = {
+    "a module that no package imports": (
+        {**PROJECT, "own/core.py": "import numpy\n", "own/__init__.py": "from .core import f\n"},
+        ["numpy"],
+        [],
+    ),
+    "one that a user has to name": (
+        {**PROJECT, "own/kenlm.py": "import pygtrie\n"},
+        [],
+        ["pygtrie"],
+    ),
+    "modules lead to others": (
+        {
+            **PROJECT,
+            "own/__init__.py": "from own import (\n    a,  # first\n    b as c,\n)\n",
+            "own/a.py": "import own.d.e as e, os\n",
+            "own/d/__init__.py": "",
+            "own/d/e.py": "from . import f\n",
+            "own/d/f.py": "from ..g import h\n",
+            "own/g.py": "import numpy\n",
+            "own/k.py": "import yaml\n",
+        },
+        ["numpy"],
+        ["yaml"],
+    ),
+    "those of a module that its package goes on without": (
+        {
+            **PROJECT,
+            "own/__init__.py": "try:\n    from .a import A\nexcept ImportError:\n    pass\n",
+            "own/a.py": "from own.b import B\n",
+            "own/b.py": "import dgl\n",
+        },
+        [],
+        ["dgl"],
+    ),
+    "a program at the top of a project without a package": (
+        {"setup.py": SETUP, "main.py": "from lib.a import b\n", "lib/a.py": "import numpy\n"},
+        ["numpy"],
+        [],
+    ),
+    "what a project does not say leads to nothing": (
+        {"lib/__init__.py": "", "lib/a.py": "import numpy\n"},
+        ["numpy"],
+        [],
+    ),
+    "a folder with requirements of its own": (
+        {
+            "requirements.txt": "torch\n",
+            "a.py": "import torch\n",
+            "hub/dinov2/requirements.txt": "",
+            "hub/dinov2/eval/b.py": "import cuml\n",
+            "server/Dockerfile": "FROM scratch\n",
+            "server/c.py": "import tensorrt_llm\n",
+        },
+        ["torch"],
+        ["cuml", "tensorrt_llm"],
+    ),
+    "a repository without requirements at its top": (
+        {"model/requirements.txt": "torch\n", "model/a.py": "import torch\n"},
+        ["torch"],
+        [],
+    ),
+    "a package with requirements of its project": (
+        {"setup.py": SETUP, "own/__init__.py": "import torch\n", "own/requirements.txt": ""},
+        ["torch"],
+        [],
+    ),
+}
+
+
 def write(folder: Path, files: dict[str, str]) -> str:
     """Files below a folder."""
     for name, text in files.items():
@@ -124,6 +196,13 @@ def test_what_code_imports(name: str, tmp_path: Path) -> None:
     files, needed, optional = CODE[name]
     imports = source_imports(write(tmp_path, files))
     assert ([*imports.needed], [*imports.optional]) == (needed, optional)
+
+
+@pytest.mark.parametrize("name", APART)
+def test_what_nothing_leads_to(name: str, tmp_path: Path) -> None:
+    files, needed, apart = APART[name]
+    imports = source_imports(write(tmp_path, files))
+    assert ([*imports.needed], [*imports.apart]) == (needed, apart)
 
 
 def test_a_module_has_the_place_that_names_it_first(tmp_path: Path) -> None:

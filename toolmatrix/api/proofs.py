@@ -16,7 +16,6 @@ from toolmatrix.errors import ToolMissing, UsageError
 from toolmatrix.harvest import programs
 from toolmatrix.harvest.resolver import Uv
 from toolmatrix.manifests.imports import source_imports
-from toolmatrix.manifests.names import providers
 from toolmatrix.report.terminal import printable
 
 TYPE_CHECKING = False
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.report.environments import EnvironmentPlan
+    from toolmatrix.request.cases import RepositoryCase
 
 SCHEMA = "toolmatrix.proof/1"
 FILE = "toolmatrix-proof.json"
@@ -65,13 +65,13 @@ class ProofDocument(TypedDict):
 def prove(
     plan: EnvironmentPlan,
     repository: str,
-    optional: frozenset[str],
+    case: RepositoryCase,
     folder: str,
     env: Mapping[str, str],
 ) -> ProofDocument:
     """Create an environment in a folder, and import there what a repository imports.
 
-    Modules of the packages that are `optional` may be missing. Raises ToolMissing without uv, UsageError for another
+    Modules that the case does not need may be missing. Raises ToolMissing without uv, UsageError for another
     machine.
     """
     if plan.machine != platform.machine():
@@ -94,11 +94,10 @@ def prove(
             break
     modules = source_imports(root)
     if all(step["passed"] for step in steps):
-        for name in (*modules.needed, *modules.optional):
-            needed = name in modules.needed and optional.isdisjoint(providers(name))
+        for name in (*modules.needed, *modules.apart, *modules.optional):
             # Away from the repository, whose own modules would come first.
             words = [python, "-I", "-c", f"import {name}"]
-            kind = "import" if needed else "optional"
+            kind = "import" if case.needs(name, modules) else "optional"
             steps.append(_step(kind, name, words, folder, variables, _IMPORT))
         steps += _versions(plan, python, folder, variables)
     return {

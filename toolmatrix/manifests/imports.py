@@ -24,19 +24,32 @@ _MOST = 5000
 _FOREIGN = frozenset(("node_modules", "site-packages", "__pycache__", "venv", "build", "dist"))
 _BUILDING = frozenset(("setup.py", "conftest.py"))
 _PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")
+# What makes a folder of a repository an environment of its own.
+_OWN = re.compile(
+    r"pyproject\.toml|setup\.(?:py|cfg)|.*requirements?.*\.txt|(?:environment|env|conda).*\.ya?ml|.*dockerfile.*",
+    re.IGNORECASE,
+)
 _ABSENT = frozenset(("ImportError", "ModuleNotFoundError", "Exception"))
 _LINE = re.compile(r"^([ \t]*)(?:from[ \t]+([A-Za-z_][\w.]*)|import[ \t]+([^\n#;]+))", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
+# `from .a import (b, c)`, `import a.b as c`: what is imported as soon as a file is.
+_OUTER = re.compile(
+    r"^(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;(]+)|import[ \t]+([^\n#;]+))",
+    re.MULTILINE,
+)
 
 
 class SourceImports(Value):
     """The modules that code imports from elsewhere, each with the place that names it first.
 
-    Without the `needed` ones a file cannot be loaded. Where an import is caught, is in a function or under a condition,
-    or beside the packages of a project, the code goes on without it, and it is `optional`.
+    Without the `needed` ones a file cannot be loaded. Those `apart` are needed by files alone that nothing leads to: by
+    modules of a project that neither its packages nor its programs at the top import, and by code in a folder with
+    requirements of its own. Where an import is caught, is in a function or under a condition, or beside the packages of
+    a project, the code goes on without it, and it is `optional`.
     """
 
     needed: Mapping[str, Traced]
+    apart: Mapping[str, Traced]
     optional: Mapping[str, Traced]
     unparsed: tuple[str, ...]
 
@@ -50,12 +63,14 @@ def source_imports(folder: str) -> SourceImports:
     reader = _Reader(folder, [os.path.relpath(path, folder) for path in paths])
     for path in paths:
         reader.read(path)
+    needed, apart, optional = (dict(sorted(modules.items())) for modules in reader.modules)
     return SourceImports(
-        needed=dict(sorted(reader.needed.items())),
+        needed=needed,
+        apart={name: place for name, place in apart.items() if name not in needed},
         optional={
             name: place
-            for name, place in sorted(reader.optional.items())
-            if name not in reader.needed
+            for name, place in optional.items()
+            if name not in needed and name not in apart
         },
         unparsed=tuple(reader.unparsed),
     )
@@ -91,10 +106,55 @@ class _Reader:
         is_project = any(os.path.isfile(os.path.join(folder, name)) for name in _PROJECT)
         roots = {name for name in packages if name.removeprefix("src/").count("/") == 0}
         self.roots = tuple(f"{name}/" for name in roots - {""}) if is_project else ()
-        self.needed: dict[str, Traced] = {}
-        self.optional: dict[str, Traced] = {}
+        # The modules that are needed, apart and optional.
+        self.modules: tuple[dict[str, Traced], ...] = ({}, {}, {})
         self.unparsed: list[str] = []
         self.dispensable = {name for package in self.packages for name in self.caught(package)}
+        names = [path.replace(os.sep, "/") for path in paths]
+        self.apart = {*self.environments_apart(names)}
+        if is_project:
+            self.apart |= {*names} - self.led_to(names)
+
+    def environments_apart(self, names: Iterable[str]) -> Iterator[str]:
+        """The files in folders with requirements of their own, where the top has some too."""
+        if not self.has_own(""):
+            return
+        apart: dict[str, bool] = {"": False, "src": False}
+        for name in names:
+            parts = name.split("/")[:-1]
+            for depth in range(len(parts)):
+                folder = "/".join(parts[: depth + 1])
+                if folder not in apart:
+                    apart[folder] = apart["/".join(parts[:depth])] or self.has_own(folder)
+            if apart["/".join(parts)]:
+                yield name
+
+    def has_own(self, folder: str) -> bool:
+        """True for a folder that says what is installed for its code; a package says it for that of its project."""
+        names = os.listdir(os.path.join(self.folder, folder))
+        return "__init__.py" not in names and any(map(_OWN.fullmatch, names))
+
+    def led_to(self, names: Iterable[str]) -> set[str]:
+        """The files that are loaded with a package of the repository, or with a program at its top."""
+        by_module: dict[str, list[str]] = {}
+        for name in names:
+            parts = name.removesuffix(".py").removesuffix("/__init__").split("/")
+            # Programs change the path of Python: a module may be called from any folder above it.
+            for at in range(len(parts)):
+                by_module.setdefault(".".join(parts[at:]), []).append(name)
+        left = [n for n in names if "/" not in n or n.endswith(("/__init__.py", "/__main__.py"))]
+        loaded = {*left}
+        while left:
+            name = left.pop()
+            try:
+                text = files.read_file(os.path.join(self.folder, name)).text
+            except ManifestError:
+                continue
+            for module in _outer(text, name):
+                new = {*by_module.get(module, ())} - loaded
+                loaded |= new
+                left += new
+        return loaded
 
     def caught(self, package: str) -> Iterator[str]:
         """The modules of a package that it goes on without, as it catches the error where it imports them."""
@@ -130,8 +190,12 @@ class _Reader:
         beside = bool(self.roots) and not relative.startswith(self.roots)
         beside = beside or relative in self.dispensable
         lines = [*_lines(source.text, beside)]
+        weight_of_file = int(relative in self.apart)
         # Most files import what others do; one that adds nothing need not be parsed.
-        if not any(self.is_new(called.importable(dotted), optional) for dotted, optional in lines):
+        if not any(
+            self.is_new(called.importable(dotted), 2 if optional else weight_of_file)
+            for dotted, optional in lines
+        ):
             return
         try:
             # A module of a package is imported; only a demo starts it.
@@ -144,14 +208,13 @@ class _Reader:
         for dotted, line, optional in imported:
             if dotted.startswith("."):
                 continue
-            name = called.importable(dotted)
-            if self.is_new(name, optional):
-                modules = self.optional if optional else self.needed
-                modules[name] = _place(source, line, name)
+            name, weight = called.importable(dotted), 2 if optional else weight_of_file
+            if self.is_new(name, weight):
+                self.modules[weight][name] = _place(source, line, name)
 
-    def is_new(self, name: str, optional: bool) -> bool:
-        """True for a foreign module of which no import before says as much."""
-        known = name in self.needed or (optional and name in self.optional)
+    def is_new(self, name: str, weight: int) -> bool:
+        """True for a foreign module of which no import before says as much: needed (0), apart (1) or optional."""
+        known = any(name in modules for modules in self.modules[: weight + 1])
         return not known and self.is_foreign(name)
 
 
@@ -161,6 +224,22 @@ def _lines(text: str, beside: bool) -> Iterator[tuple[str, bool]]:
         for name in [origin] if origin else names.split(","):
             if match := _NAME.match(name.strip()):
                 yield match[0], beside or bool(indent)
+
+
+def _outer(text: str, path: str) -> Iterator[str]:
+    """The modules that a file imports as soon as it is loaded, and what may be one: a name imported from a package."""
+    folders = path.split("/")[:-1]
+    for origin, members, names in _OUTER.findall(text):
+        if names:
+            yield from (
+                match[0] for name in names.split(",") if (match := _NAME.match(name.strip()))
+            )
+            continue
+        base = origin.lstrip(".")
+        if level := len(origin) - len(base):
+            base = ".".join([*folders[: len(folders) - level + 1], *filter(None, [base])])
+        yield base
+        yield from (f"{base}.{name}" for name in re.findall(r"\w+", members))
 
 
 def _place(source: FileText, line: int, name: str) -> Traced:

@@ -21,7 +21,7 @@ from toolmatrix.factbase.records import PURE
 from toolmatrix.factbase.versions import SelectorError
 from toolmatrix.manifests import files, read
 from toolmatrix.manifests import names as called
-from toolmatrix.manifests.imports import source_imports
+from toolmatrix.manifests.imports import SourceImports, source_imports
 from toolmatrix.manifests.model import (
     CONDA,
     IMAGE,
@@ -44,7 +44,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-    from toolmatrix.manifests.model import Traced
 
 # The kinds of files, the one that wins first, by the name in the folder; of one kind all count where it says so.
 _KINDS = tuple(
@@ -88,6 +87,7 @@ _LOCAL = re.compile(r"\+[\w.]+")
 # Classes of torch.utils.cpp_extension, which a setup.py imports to describe extension modules.
 _EXTENSION = re.compile(r"\b(?:CUDA|Cpp|SYCL)Extension\b")
 _EDITABLE = re.compile(r"^(?:-e|--editable)[\s=]+")
+_APART = "no file asks for it, and only code imports it that nothing else of the project imports"
 OF_PYTHON = "its marker depends on Python"
 """Why a line is not read that a Python decides."""
 
@@ -140,8 +140,9 @@ class RepositoryCase(Value):
     """What a repository asks for: `lines` are about components, `unchecked` are further requirements of pip.
 
     `conda` are packages of conda alone; `keep` are releases by component that a lock file has, `locks` these files.
-    `optional` are packages that extras alone ask for, `modules` what the code imports, by name, and `compiled` the
-    folders whose setup.py compiles code with torch. Without `files` it is what the code imports.
+    `packages` are those that it asks for, `optional` those that extras alone ask for, `modules` what the code
+    imports, and `compiled` the folders whose setup.py compiles code with torch. Without `files` it is what the code
+    imports.
     """
 
     files: tuple[str, ...]
@@ -151,8 +152,9 @@ class RepositoryCase(Value):
     conda: tuple[str, ...]
     keep: tuple[tuple[str, str], ...]
     locks: tuple[str, ...]
+    packages: frozenset[str]
     optional: frozenset[str]
-    modules: Mapping[str, Traced]
+    modules: SourceImports
     compiled: tuple[str, ...]
     errors: tuple[ManifestError, ...]
 
@@ -160,6 +162,12 @@ class RepositoryCase(Value):
     def depends_on_python(self) -> bool:
         """True if markers that need a Python leave lines open."""
         return any(entry.why == OF_PYTHON for entry in self.unread)
+
+    def needs(self, module: str, modules: SourceImports) -> bool:
+        """True for a module without which its code cannot be loaded, by what it asks for."""
+        names = {*called.providers(module), called.package_name(module)}
+        is_named = module in modules.apart and not self.packages.isdisjoint(names)
+        return (is_named or module in modules.needed) and self.optional.isdisjoint(names)
 
 
 def word(ask: Ask) -> str:
@@ -175,7 +183,7 @@ def read_case(
     path: str,
     accelerator: str,
     python: str = "",
-    modules: Mapping[str, Traced] | None = None,
+    modules: SourceImports | None = None,
 ) -> RepositoryCase:
     """The case of a folder, or of one file, on an accelerator; a Python decides the markers about it.
 
@@ -184,7 +192,7 @@ def read_case(
     """
     reader = _CaseReader(index, path, accelerator, python)
     if os.path.isdir(path):
-        reader.modules = source_imports(path).needed if modules is None else modules
+        reader.modules = source_imports(path) if modules is None else modules
         reader.folder()
     else:
         reader.take([read.manifest(files.read_file(path, files.root_of(path)))])
@@ -207,13 +215,15 @@ class _CaseReader:
         self.paths: list[str] = []
         # The items that are of no file that decides, by their ids.
         self.weak: set[int] = set()
-        self.modules: Mapping[str, Traced] = {}
+        self.modules = SourceImports(needed={}, apart={}, optional={}, unparsed=())
         self.imported: frozenset[str] = frozenset()
 
     def folder(self) -> None:
         """Read the kind of file that wins, and of the kinds behind it what it does not name."""
         self.imported = frozenset(
-            package for module in self.modules for package in called.providers(module)
+            package
+            for module in (*self.modules.needed, *self.modules.apart)
+            for package in called.providers(module)
         )
         ranked: dict[tuple[int, int], list[str]] = {}
         documented = self.documented()
@@ -408,7 +418,7 @@ class _CaseReader:
         """The packages of a kind of file that no file before names or pins."""
         # Pins of other files are of an example, another machine or another day.
         all_count, heads = kind == _REQUIREMENTS, self.index.header["components"]
-        optional = frozenset() if all_count else self.optional()
+        optional = self.optional()
         # By name and by component: the packages before, and whether a release of them is pinned.
         pinned: dict[str, bool] = {}
         for other in self.items:
@@ -416,7 +426,9 @@ class _CaseReader:
                 pinned[name] = pinned.get(name, False) or "==" in other.specifier
         for item in items:
             names = self.names_of(item)
-            is_optional = called.package_name(item.name) in optional
+            # Of the packages of extras, requirements take those that are checked with the rest.
+            is_checked = all_count and bool(self.component(item))
+            is_optional = not is_checked and called.package_name(item.name) in optional
             if item.kind not in (PIP, CONDA) or item.bounds or is_optional:
                 continue
             before = [pinned[name] for name in names if name in pinned]
@@ -426,7 +438,7 @@ class _CaseReader:
                 continue
             # Without code at hand its frameworks alone count.
             counts = names & self.imported
-            if not self.modules:
+            if not self.imported:
                 counts = {name for name in names if name in heads and heads[name]["framework"]}
             if all_count or counts:
                 yield item
@@ -464,9 +476,13 @@ class _CaseReader:
         components = {part.component for part in self.parts}
         has_framework = any(heads[component]["framework"] for component in components)
         names, items = Names(self.index), []
-        for module, place in self.modules.items():
+        is_declared = any(item.kind in (PIP, CONDA) for item in self.items)
+        for module, place in (*self.modules.needed.items(), *self.modules.apart.items()):
             packages = called.providers(module)
             if named & {*packages, called.package_name(module)}:
+                continue
+            if is_declared and module in self.modules.apart:
+                self.unread.append(NotRead(text=place, why=_APART))
                 continue
             if not packages:
                 why = "the code imports it, and no known package has a module of this name"
@@ -554,6 +570,7 @@ class _CaseReader:
             conda=tuple(item.text.text for item in rest if item.kind == CONDA),
             keep=tuple(self.keep()),
             locks=tuple(self.locks),
+            packages=frozenset(called.package_name(item.name) for item in self.items),
             optional=self.optional(),
             modules=self.modules,
             compiled=tuple(self.compiled()),
