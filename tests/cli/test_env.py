@@ -130,6 +130,50 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str | None], in
         {"torch": "2.1.0", "opencv-python": None},
         0,
     ),
+    "a sentence names the releases of what code imports": (
+        {
+            "a.py": "import torch, torchvision, timm\n",
+            "README.md": "Tested with Python 3.8, PyTorch 1.8.1 and CUDA 11.1.\n\n- `timm==0.4.12`\n",
+        },
+        {},
+        {"torch": "1.8.1", "torchvision": "0.9.1", "timm": "0.4.12", "python": "3.8"},
+        0,
+    ),
+    "a sentence gives way to a file": (
+        {
+            "a.py": "import torch, timm\n",
+            "requirements.txt": "torch==2.1.0\n",
+            "README.md": "Requires Python 3.8 and PyTorch 1.8.1.\n\n- `timm==0.4.12`\n",
+        },
+        {},
+        {"torch": "2.1.0", "timm": "0.4.12", "python": "3.11"},
+        0,
+    ),
+    "sentences of several releases name none": (
+        {
+            "a.py": "import torch\n",
+            "README.md": "Tested with PyTorch 1.8.1.\n",
+            "docs/INSTALL.md": "Tested with PyTorch 1.13.1.\n",
+        },
+        {},
+        {"torch": "2.15.0"},
+        4,
+    ),
+    "a sentence about another package": (
+        {"a.py": "import torch\n", "README.md": "Its timm requires PyTorch 1.8.1.\n"},
+        {},
+        {"torch": "2.15.0"},
+        4,
+    ),
+    "the narrowest of several sentences": (
+        {
+            "a.py": "import torch\n",
+            "README.md": "Requires PyTorch >= 1.7. Tested with PyTorch 1.13.1.\n",
+        },
+        {},
+        {"torch": "1.13.1"},
+        0,
+    ),
     "packages of Python alone": ({"requirements.txt": "requests\n"}, {}, {"python": "3.15"}, 0),
     "code without a framework": ({"a.py": "import requests\n"}, {}, {"python": "3.15"}, 4),
     "code alone asks for no release": ({"a.py": "import torch\n"}, {}, {"torch": "2.15.0"}, 4),

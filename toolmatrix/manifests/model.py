@@ -213,7 +213,7 @@ class Item(Value):
     `upgrade` are the packages of a command that no installed release satisfies: those that it names, or all.
     `bounds`: it installs nothing, and holds where something else asks for it; `overrides`: in the place of what others
     require of it. `installed`: it is there already, from an index that is not known. `imported`: code imports it, and
-    no file asks for it.
+    no file asks for it; `prose`: a sentence names its release.
     """
 
     kind: str
@@ -233,6 +233,7 @@ class Item(Value):
     overrides: bool = False
     installed: bool = False
     imported: bool = False
+    prose: bool = False
 
     @property
     def where(self) -> Position:

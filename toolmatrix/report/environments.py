@@ -39,11 +39,12 @@ _IMPORTED = "the code imports {}, and no file says which release it is written f
 
 
 class CaseLineEntry(TypedDict):
-    """A line of a file that was taken, and the release that it gets."""
+    """A line of a file that was taken, and the release that it gets; `reported` where it is an import or a sentence."""
 
     text: str
     component: str
     version: str | None
+    reported: bool
     where: FilePlace
 
 
@@ -231,13 +232,19 @@ class CaseReport:
         return "yes" if self.resolution.known and not is_open else "unknown"
 
     def imported(self) -> list[CaseLine]:
-        """The lines about frameworks that the code imports, or about all if no file asks for packages."""
+        """The lines about frameworks that the code imports, or about all if no file asks for packages.
+
+        What is compiled against one that a file names, as torchvision is, has the release that goes with it.
+        """
         heads = self.index.header["components"]
+        named = {line.component for line in self.case.lines if not line.part.item.imported}
+        named = {name for name in named if heads[name]["framework"]}
         return [
             line
             for line in self.case.lines
             if line.part.item.imported
             and (heads[line.component]["framework"] or not self.case.files)
+            and named.isdisjoint(heads[line.component]["against"])
         ]
 
     def apart(self) -> list[CaseLine]:
@@ -403,6 +410,7 @@ class CaseReport:
                     "text": line.text,
                     "component": line.component,
                     "version": self.version(line.component),
+                    "reported": line.is_reported,
                     "where": line.where.to_json(),
                 }
                 for line in case.lines
@@ -540,6 +548,7 @@ class CaseReport:
                 else printable(line.text),
                 self.version(line.component) or "-",
                 printable(str(line.where)),
+                "reported" if line.is_reported else "",
             )
             for line in self.case.lines
         ]

@@ -5,8 +5,8 @@ environment of conda, else a Dockerfile, else a script or the commands of a READ
 Files nearer to the top come first. Requirements for development, tests and documentation are left out, and those for
 another accelerator. The kinds behind the winner add a Python and packages that it does not name: requirements.txt all
 of its own, with pins of what the winner leaves open, other files those that the code imports. Such lines give way to
-those of the winner, and so does what the code imports and no file asks for. A lock file adds nothing: its releases are
-preferred.
+those of the winner, and so does what the code imports and no file asks for, in the releases that sentences of a README
+name. A lock file adds nothing: its releases are preferred.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from toolmatrix.manifests.model import (
     ProjectManifest,
 )
 from toolmatrix.manifests.requirements import PackageIndexes, requirement
+from toolmatrix.request.documented import documented_releases
 from toolmatrix.request.judgement import RequestedPart, RequestedParts
 from toolmatrix.request.manifests import TOOLKIT, requested_parts
 from toolmatrix.request.names import Names
@@ -131,9 +132,14 @@ class CaseLine(Value):
         return self.part.text
 
     @property
+    def is_reported(self) -> bool:
+        """True where code or a sentence names it, and no file asks for it."""
+        return self.part.item.imported or self.part.item.prose
+
+    @property
     def requirement(self) -> str:
-        """The line as a requirement of pip: of what code imports, the package."""
-        return self.package if self.part.item.imported else self.text
+        """The line as a requirement of pip: of what code imports, the package, in a release that a sentence names."""
+        return f"{self.package}{self.part.item.specifier}" if self.is_reported else self.text
 
 
 class RepositoryCase(Value):
@@ -475,7 +481,11 @@ class _CaseReader:
         heads = self.index.header["components"]
         components = {part.component for part in self.parts}
         has_framework = any(heads[component]["framework"] for component in components)
-        names, items = Names(self.index), []
+        names, items, documented = (
+            Names(self.index),
+            list[Item](),
+            documented_releases(self.index, self.path),
+        )
         is_declared = any(item.kind in (PIP, CONDA) for item in self.items)
         for module, place in (*self.modules.needed.items(), *self.modules.apart.items()):
             packages = called.providers(module)
@@ -495,9 +505,12 @@ class _CaseReader:
                     NotRead(text=place, why="the code imports it, and no file asks for it")
                 )
             elif not components & {*map(names.called, packages)}:
-                items.append(
-                    Item(kind=PIP, name=packages[0], specifier="", text=place, imported=True)
-                )
+                item = Item(kind=PIP, name=packages[0], specifier="", text=place, imported=True)
+                items.append(documented.get(own, item))
+        # A Python goes with the framework that a sentence names.
+        goes_on = any(item.prose and heads[item.name]["framework"] for item in items)
+        if PYTHON in documented and goes_on and PYTHON not in components:
+            items.append(documented[PYTHON])
         if items:
             self.weak |= {id(item) for item in items}
             self.extend(items)
@@ -559,8 +572,11 @@ class _CaseReader:
             and not self.is_line(item, lines)
         ]
         addresses = [entry for entry in self.unread if "://" in entry.text.text]
+        prose = (item.text.source.path for item in self.items if item.prose)
         return RepositoryCase(
-            files=tuple(dict.fromkeys(file.path for m in self.manifests for file in m.sources)),
+            files=tuple(
+                dict.fromkeys((*(file.path for m in self.manifests for file in m.sources), *prose))
+            ),
             lines=tuple(sorted(lines, key=self.order)),
             unread=tuple(entry for entry in self.unread if entry not in addresses),
             unchecked=(
