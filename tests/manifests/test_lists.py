@@ -194,6 +194,7 @@ def test_each_extra_and_group_is_an_environment_with_what_all_need() -> None:
     bounds = ["pip numpy<1.26 10", "pip protobuf==4.25.3 11"]
     assert told("pyproject.toml", PROJECT) == {
         "": [*base, *bounds],
+        "python 3.10": ["python python==3.10.* 2", *base[1:], *bounds],
         "gpu": [*base, "pip xformers==0.0.22 5", *bounds],
         "dev": [*base, "pip numpy<2 7", "pip scipy 8", *bounds],
         "x": [*base, "pip scipy 8", "pip numpy<2 7", *bounds],

@@ -144,6 +144,26 @@ class ImageGone(ManifestFinding):
         return ", or ".join(filter(None, advice)) or "name a tag that its repository has"
 
 
+class NeverBuilt(ManifestFinding):
+    """An image of a framework and a toolkit for which no build of the framework is known."""
+
+    code: str = "TM118"
+    image: str
+    release: str
+    toolkit: str
+
+    def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
+        return f"{self.image} cannot have been published"
+
+    @property
+    def reason(self) -> str:
+        """What it would have to contain."""
+        return f"{self.release} has no build for {self.toolkit}"
+
+    def help(self) -> str:
+        return "name a tag that its repository has"
+
+
 class MirrorsGone(ManifestFinding):
     """An image that is there, and in which packages of its distribution cannot be installed as it is."""
 

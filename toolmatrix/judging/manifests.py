@@ -112,7 +112,8 @@ def judge(
                 parts = parts.replace(items=())
             known[key] = _environment(index, parts, machine, manifest, paired=paired)
         unknown = (*parts.unknown, *known[key].unknown)
-        environments.append(known[key].replace(name=environment.name, unknown=unknown))
+        result = known[key].replace(name=environment.name, unknown=unknown)
+        environments.append(result.of_lock() if environment.locked else result)
     return JudgedManifest(
         manifest=manifest,
         environments=tuple(environments),
@@ -224,6 +225,7 @@ class _Environment:
         for finding, part in (
             *missing.releases(self.missing, self.name),
             *missing.images(self.images, self.name),
+            *missing.unbuilt(self.index, self.parts, self.items, self.request, self.name),
         ):
             yield ManifestRefusal(finding=finding, parts=(part,), request=request)
         for stop, parts in (

@@ -271,10 +271,14 @@ def check_count(path: str, items: int, of_all: int = 0) -> None:
 
 
 class ManifestEnvironment(Value):
-    """One environment: a stage, a service, a list of packages; `name` is empty where the file is one."""
+    """One environment: a stage, a service, a list of packages; `name` is empty where the file is one.
+
+    `locked`: it is the one before with the oldest Python of a project, for which uv locks as well.
+    """
 
     name: str
     items: tuple[Item, ...]
+    locked: bool = False
 
 
 class ProjectManifest(Value):

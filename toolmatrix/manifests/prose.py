@@ -43,7 +43,10 @@ _VERB = (
     r"\b(?:requires?|required|requirements?|needs?|tested|developed|based|built|implemented|written|trained|run|runs|works?"
     r"|using|uses?|used|install|recommend(?:ed|s)?|rel(?:y|ies)|depends?|prerequisites?|dependenc(?:y|ies)|environments?)"
 )
-_FILLER = r"(?:\s+(?:with|on|in|under|for|by|you|we|to|use|the|a|an|at|least|is|are|be|of|from|version|and|both|conda))*"
+_FILLER = (
+    r"(?:\s+(?:with|on|in|under|for|by|you|we|to|use|the|a|an|at|least|is|are|be|of|from|version|and|both"
+    r"|conda))*"
+)
 _BEGINNING = re.compile(
     rf"^{_ENTRY.pattern}|{_VERB}{_FILLER}\s*:?\s+|^\s*(?=[A-Za-z])", re.IGNORECASE
 )

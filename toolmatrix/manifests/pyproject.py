@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -24,6 +25,9 @@ from toolmatrix.manifests.model import (
 )
 from toolmatrix.manifests.requirements import PackageIndexes
 from toolmatrix.manifests.toml_texts import TomlTexts, caret, table
+
+# The oldest series of a specifier of Pythons.
+_OLDEST = re.compile(r"(?:>=|==|~=)\s*(\d+\.\d+)")
 
 
 def read(source: FileText, files: Files) -> ProjectManifest:
@@ -80,6 +84,10 @@ class _Project:
         bounds = [*self.bounds("constraint-dependencies"), *self.bounds("override-dependencies")]
         if base:
             yield ManifestEnvironment(name="", items=(*base, *bounds))
+        if oldest := self.oldest():
+            series = oldest.specifier.strip("=.*")
+            locked = (oldest if item.kind == PYTHON else item for item in (*base, *bounds))
+            yield ManifestEnvironment(name=f"python {series}", items=tuple(locked), locked=True)
         groups: dict[str, list[Item]] = {}
         for head in ("project.optional-dependencies", "dependency-groups"):
             section = self.body
@@ -151,6 +159,18 @@ class _Project:
         if isinstance(specifier, str):
             self.texts.section("requires-python")
             yield self.item(PYTHON, "python", specifier, self.texts.of(specifier))
+
+    def oldest(self) -> Item | None:
+        """The oldest Python of a project of uv, which looks for releases that go with every Python of the project."""
+        # Of some environments alone the Pythons are others.
+        if "uv" not in _table(self.body, "tool") or "environments" in self.uv:
+            return None
+        bounds = (
+            item.replace(specifier=f"=={match[1]}.*")
+            for item in self.python()
+            if (match := _OLDEST.search(item.specifier))
+        )
+        return next(bounds, None)
 
     def project(self) -> list[Item]:
         self.texts.section("dependencies")

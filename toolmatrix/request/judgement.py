@@ -382,6 +382,11 @@ class JudgedEnvironment(Value):
     refusals: tuple[ManifestRefusal, ...]
     pairs: tuple[JudgedPair, ...]
 
+    def of_lock(self) -> JudgedEnvironment:
+        """The same as what is locked and not installed: what is refused stops the lock, and the rest is of no use."""
+        errors = (r for r in self.refusals if r.finding.severity == "error")
+        return self.replace(unknown=(), pairs=(), refusals=tuple(errors))
+
 
 class JudgedManifest(Value):
     """A file with its environments, and the machine that it is for; `refusals` are those of all, each once.
