@@ -904,6 +904,20 @@ OF_CONDA = "channels: [pytorch, nvidia]\ndependencies: [python=3.10, {}]\n"
                 ("2.7", "12.6", "unknown"),
             )
         ),
+        *(
+            (
+                "environment.yml",
+                OF_CONDA.format(f"pytorch={torch}, torchvision={vision}, cudatoolkit={cuda}"),
+                outcome,
+            )
+            for torch, vision, cuda, outcome in (
+                ("1.5.0", "0.6.0", "11.0", "unknown"),
+                ("1.7.1", "0.8.2", "11.3", "unknown"),
+                ("1.7.1", "0.8.2", "11.0", "yes"),
+                ("1.12.1", "0.13.1", "11.1", "unknown"),
+                ("1.12.1", "0.13.1", "11.6", "yes"),
+            )
+        ),
     ],
 )
 def test_what_says_nothing_of_a_file_is_no_yes(
