@@ -45,7 +45,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-
 # The kinds of files, the one that wins first, by the name in the folder; of one kind all count where it says so.
 _KINDS = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -444,7 +443,7 @@ class _CaseReader:
                 continue
             # Without code at hand its frameworks alone count.
             counts = names & self.imported
-            if not self.imported:
+            if not (self.modules.needed or self.modules.apart):
                 counts = {name for name in names if name in heads and heads[name]["framework"]}
             if all_count or counts:
                 yield item
