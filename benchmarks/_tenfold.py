@@ -39,7 +39,7 @@ class Tenfold(_Writer):
                 self.release(release.replace(component=release.component + copy))
             for row in matrix.rows.values():
                 component, _, rest = row.subject.partition(" ")
-                self.row(row.replace(id=row.id + copy, subject=f"{component}{copy} {rest}"))
+                self.row(row.replace(id=row.id + copy, subject=f"{component}{copy} {rest}"), ())
 
     def head(self) -> dict[str, Any]:
         """The header, which lists all components."""
