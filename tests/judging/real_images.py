@@ -81,7 +81,7 @@ _OF_FEDORA = ("var/lib/rpm", "usr/lib/sysimage/rpm")
 # Programs of which images have no more than the name.
 _STANDS_FOR_MORE = ("conda", "pixi", "supervisord")
 # Programs that are those of this machine.
-_TAKEN = ("tini", "uv")
+_TAKEN = ("timeout", "tini", "uv")
 # Where the processor is in an ELF file, and the number of ARM.
 _MACHINE, _ARM = 18, b"\xb7\0"
 

@@ -1336,3 +1336,118 @@ RIGHT |= {
         config=_env(),
     ),
 }
+
+
+def script(text: str) -> bytes:
+    """A script of a shell."""
+    return f"#!/bin/sh\n{text}\n".encode()
+
+
+_VENV_OTHER: Files = {**GOOD, **venv("opt/venv"), **numpy(OTHER, _VENV_SITE)}
+_VENV_WANTED: Files = {**PYTHON, **numpy(OTHER), **venv("opt/venv"), **numpy(WANTED, _VENV_SITE)}
+_COPIED: Files = {**GOOD, **copied()}
+_ROOT_SITE = "root/.local/lib/python3.11/site-packages"
+_BY_VARIABLE: Files = {**PYTHON, **numpy(OTHER), **copied(WANTED)}
+_APP_COMMAND = ["python3", "-m", "app"]
+_PROFILE = b'PATH="/usr/local/bin:/usr/bin:/bin"\nexport PATH\n'
+_OF_VENV = "PATH=/opt/venv/bin:/usr/local/bin:/bin"
+
+
+def _by_shell(line: str, files: Files, *variables: str) -> Image:
+    return Image(files=files, config=_env(*variables, Cmd=["sh", "-c", line]), codes=("TM401",))
+
+
+def _by_script(text: str, files: Files, *, folder: str = "") -> Image:
+    config = _env(Entrypoint=["/usr/bin/entry.sh"], Cmd=_APP_COMMAND, WorkingDir=folder)
+    return Image(files={**files, "usr/bin/entry.sh": script(text)}, config=config, codes=("TM401",))
+
+
+WRONG |= {
+    "script that starts the Python of a venv": _by_script(
+        "exec /opt/venv/bin/python3 app.py", _VENV_OTHER
+    ),
+    "script that exports": _by_script('export PYTHONPATH=/vendor\nexec "$@"', _COPIED),
+    "script that goes elsewhere": _by_script(
+        'cd /srv\nexec "$@"', {**GOOD, **copied(folder="srv")}, folder="/opt"
+    ),
+    "script with a variable for its program": _by_script(
+        "PYTHONPATH=/vendor python3 app.py", _COPIED
+    ),
+    "script that may export": _by_script(
+        'if [ -d /vendor ]; then\n  export PYTHONPATH=/vendor\nfi\nexec "$@"', _COPIED
+    ).replace(codes=(), unknown=True),
+    "script without a first line": Image(
+        files={**_COPIED, "run.sh": b"export PYTHONPATH=/vendor\npython3 app.py\n"},
+        config=_env(Cmd=["sh", "/run.sh"]),
+        unknown=True,
+    ),
+    "variables out of a file": _by_shell(
+        ". /etc/env.sh && python3 app.py",
+        {**_COPIED, "etc/env.sh": b"export PYTHONPATH=/vendor\n"},
+    ).replace(codes=(), unknown=True),
+    "login shell that sets PATH anew": Image(
+        files={**_VENV_WANTED, "etc/profile": _PROFILE},
+        config={"Env": [_OF_VENV], "Cmd": ["sh", "-lc", "python3 app.py"]},
+        unknown=True,
+    ),
+    "variable that env takes away": Image(
+        files=_BY_VARIABLE,
+        config=_env("PYTHONPATH=/vendor", Cmd=["env", "-u", "PYTHONPATH", *_APP_COMMAND]),
+        codes=("TM401",),
+    ),
+    "variable that a shell takes away": _by_shell(
+        "unset PYTHONPATH; python3 -m app", _BY_VARIABLE, "PYTHONPATH=/vendor"
+    ),
+    "variable before a command": _by_shell("PYTHONPATH=/vendor python3 -m app", _COPIED),
+    "pipe into another Python": _by_shell("echo 1 | /opt/venv/bin/python3", _VENV_OTHER),
+    "another Python beside it": _by_shell("true & /opt/venv/bin/python3 -m app", _VENV_OTHER),
+    "program that starts another Python": Image(
+        files=_VENV_OTHER,
+        config=_env(Cmd=["timeout", "60", "/opt/venv/bin/python3", "-m", "app"]),
+        codes=("TM401",),
+    ),
+    "relative PYTHONPATH": Image(
+        files={**GOOD, **copied(folder="app/lib")},
+        config=_env("PYTHONPATH=lib", WorkingDir="/app"),
+        codes=("TM401",),
+    ),
+    "link of a script": Image(
+        files={
+            **GOOD,
+            **copied(folder="opt/app"),
+            "opt/app/app.py": b"",
+            "srv/app.py": link("/opt/app/app.py"),
+        },
+        config=_env(Cmd=["python3", "/srv/app.py"]),
+        codes=("TM401",),
+    ),
+    "empty PYTHONNOUSERSITE": Image(
+        files={**GOOD, **numpy(OTHER, _ROOT_SITE)},
+        config=_env("PYTHONNOUSERSITE="),
+        codes=("TM401",),
+    ),
+}
+RIGHT |= {
+    "script that starts the Python of a venv": _by_script(
+        "exec /opt/venv/bin/python3 app.py", _VENV_WANTED
+    ).replace(codes=()),
+    "script that runs its arguments": _by_script(
+        'set -e\necho hi\nif [ -n "$DEBUG" ]; then\n  set -x\nfi\nexec "$@"', GOOD
+    ).replace(codes=()),
+    "script that looks with the Python of the system": _by_script(
+        'python3 -c "import sys" || exit 1\nif true; then\n  /usr/local/bin/python3 -V\nfi\nexec "$@"',
+        _VENV_WANTED,
+    ).replace(
+        codes=(),
+        config={"Env": [_OF_VENV], "Entrypoint": ["/usr/bin/entry.sh"], "Cmd": _APP_COMMAND},
+    ),
+    "login shell with the PATH of the system": Image(
+        files={**GOOD, "etc/profile": _PROFILE}, config=_env(Cmd=["sh", "-lc", "python3 app.py"])
+    ),
+    "relative path file": Image(
+        files={**_COPIED, f"{SITE}/x.pth": b"../../../../../vendor\n"}, config=_env()
+    ),
+    "user site beside a virtual environment": Image(
+        files={**_VENV_WANTED, **numpy(OTHER, _ROOT_SITE)}, config={"Env": [_OF_VENV]}
+    ),
+}

@@ -21,6 +21,11 @@ from toolmatrix.value import Value
 
 _PYTHON = re.compile(r"(?:pypy|python)\d*(?:\.\d+)*t?")
 _SHELLS = ("sh", "ash", "bash", "dash", "zsh")
+# Commands of a shell that start nothing, and scripts that only define `conda`.
+_SILENT = ("set", "eval", "ulimit", "umask", "echo")
+_OF_CONDA = ("conda.sh", "mamba.sh", "micromamba.sh")
+# Words of a command in which a Python is looked for.
+_MOST_OPTIONS = 40
 # Programs that start the program behind their options.
 _WRAPPERS = ("tini", "dumb-init", "catatonit", "env", "exec", "nohup", "command")
 _CONDA = ("conda", "mamba", "micromamba")
@@ -61,8 +66,8 @@ class Start(Value):
 
     `first` is the directory that it puts first on its import path, if it puts one there. `words` name it in a chain.
     `is_entry`: the image starts it itself. `unclear` is a script that may start another one. `is_alone`: it is all that
-    runs; a program of the distribution, such as a supervisor, may start the Python of PATH. `archive` is one with code
-    that finds its packages.
+    runs; a program of the distribution, such as a supervisor, may start the Python of PATH. `unknown` is a script or an
+    archive with code that decides what is imported.
     """
 
     called: str
@@ -73,7 +78,7 @@ class Start(Value):
     is_entry: bool = False
     unclear: str = ""
     is_alone: bool = False
-    archive: str = ""
+    unknown: str = ""
 
 
 class _Steps:
@@ -82,6 +87,7 @@ class _Steps:
         self.env = dict(view.env)
         self.folder = view.folder
         self.unclear = ""
+        self.unknown = ""
 
     def which(self, name: str) -> str:
         """The path at which a program is found; empty where it is not."""
@@ -104,7 +110,13 @@ class _Steps:
             if rest is None:
                 break
             words = rest
-        return self._started(words) if words else None
+        # A program of another kind may start the Python that is among its words, as `timeout` does.
+        begins = [
+            0,
+            *(place for place, word in enumerate(words[:_MOST_OPTIONS]) if _is_python(word)),
+        ]
+        started = (self._started(words[place:]) for place in begins if place < len(words))
+        return next(filter(None, started), None)
 
     # The words that a wrapper starts; None for a program that is none.
     def _unwrapped(self, called: str, words: Sequence[str]) -> Sequence[str] | None:
@@ -112,6 +124,8 @@ class _Steps:
         if match := _ASSIGNMENT.fullmatch(called):
             self.env[match[1]] = match[2]
             return words
+        if name == "env":
+            return self._env(words)
         if name in _WRAPPERS:
             return _options(words)[1] or None
         if name in _SHELLS:
@@ -122,12 +136,42 @@ class _Steps:
             return self._project(name, words[1:])
         return self._script(words, self.which(called))
 
+    def _env(self, words: Sequence[str]) -> Sequence[str] | None:
+        rest = deque(words)
+        while rest and rest[0].startswith("-"):
+            option = rest.popleft()
+            if option in ("-i", "-", "--ignore-environment"):
+                self.env.clear()
+            elif option in ("-u", "--unset") and rest:
+                self.env.pop(rest.popleft(), None)
+            elif option.startswith("--unset="):
+                self.env.pop(option.partition("=")[2], None)
+            elif option in ("-C", "--chdir") and rest:
+                self._change(rest.popleft())
+        return [*rest] or None
+
+    def _change(self, folder: str) -> None:
+        self.folder = posixpath.normpath(posixpath.join(self.folder, folder))
+
     def _shell(self, words: Sequence[str]) -> Sequence[str] | None:
         self._activate(self.env.get("BASH_ENV", "") or self.env.get("ENV", ""))
         options, rest = _options(words, "-+")
-        if rest and any(option[:2] != "--" and "c" in option for option in options):
+        letters = {*"".join(option for option in options if option[:2] != "--")}
+        if "l" in letters or "--login" in options:
+            self._log_in()
+        if rest and "c" in letters:
             return self._line(rest[0], rest[1:])
+        entry = self.view.tree.entry(posixpath.join(self.folder, rest[0])) if rest else None
+        if entry is not None and not isinstance(entry.content, Script) and not entry.is_program:
+            self.unknown = posixpath.join(self.folder, rest[0])
         return rest or None
+
+    # What a login shell reads may set PATH anew, to what a system has by default.
+    def _log_in(self) -> None:
+        called = (self.view.which("python3", env) for env in (self.env, {}))
+        folders = {self.view.tree.real(_above(path)) for path in called}
+        if self.view.tree.entry("etc/profile") is not None and len(folders) > 1:
+            self.unknown = "/etc/profile"
 
     # The last command of a line of a shell, with the variables and environments that the ones before it set.
     def _line(self, line: str, arguments: Sequence[str]) -> Sequence[str] | None:
@@ -147,14 +191,17 @@ class _Steps:
             if not words:
                 continue
             if words[0] in (".", "source"):
-                self._activate(words[1] if len(words) > 1 else "")
+                self._source(words[1] if len(words) > 1 else "")
             elif words[0] == "cd" and len(words) > 1:
-                self.folder = posixpath.normpath(posixpath.join(self.folder, words[1]))
-            elif words[0] == "export":
-                self._set(words[1:])
+                self._change(words[1])
+            elif words[0] == "export" or all(map(_ASSIGNMENT.fullmatch, words)):
+                self._set(words)
+            elif words[0] == "unset":
+                for name in words[1:]:
+                    self.env.pop(name, None)
             elif words[:2] in (["conda", "activate"], ["micromamba", "activate"]):
                 self._enter_conda(words[2] if len(words) > 2 else "base")
-            elif words[0] not in ("set", "eval", "ulimit", "umask", "echo"):
+            elif words[0] not in _SILENT or any(map(_is_python, words)):
                 last = words
         return last or None
 
@@ -165,6 +212,13 @@ class _Steps:
     def _set(self, words: Sequence[str]) -> None:
         for match in filter(None, map(_ASSIGNMENT.fullmatch, words)):
             self.env[match[1]] = match[2]
+
+    def _source(self, script: str) -> None:
+        path = posixpath.join(self.folder, script)
+        known = script.endswith(_ACTIVATE) or posixpath.basename(script) in _OF_CONDA
+        if self.view.tree.entry(path) is not None and not known:
+            self.unknown = path
+        self._activate(script)
 
     def _activate(self, script: str) -> None:
         prefix = posixpath.join(self.folder, script.removesuffix(_ACTIVATE))
@@ -226,7 +280,9 @@ class _Steps:
         for prefix in reversed(script.environments):
             if self.view.tree.names(f"{prefix}/bin"):
                 self.enter(prefix)
-        return words
+        if script.is_unclear:
+            self.unknown = f"/{path}"
+        return self._line("\n".join(script.effects), words) or words
 
     def _started(self, words: Sequence[str]) -> Start | None:
         called = self.which(words[0])
@@ -293,7 +349,7 @@ class _Steps:
             is_entry=True,
             unclear=self.unclear,
             is_alone=not is_packaged,
-            archive=archive,
+            unknown=archive or self.unknown,
         )
 
 
@@ -303,6 +359,10 @@ def _options(words: Sequence[str], signs: str = "-") -> tuple[Sequence[str], Seq
         (place for place, word in enumerate(words) if word[:1] not in (*signs,)), len(words)
     )
     return words[:count], words[count:]
+
+
+def _is_python(word: str) -> bool:
+    return _PYTHON.fullmatch(posixpath.basename(word)) is not None
 
 
 def _above(path: str) -> str:
@@ -327,5 +387,10 @@ def starts(view: View) -> Iterator[Start]:
         called = which(name)
         if called:
             yield Start(
-                called=called, words=name, env=env, first=view.folder, unclear=steps.unclear
+                called=called,
+                words=name,
+                env=env,
+                first=view.folder if entry is not None else steps.folder,
+                unclear=steps.unclear,
+                unknown=steps.unknown,
             )

@@ -146,7 +146,7 @@ class _Site:
         self.inserted: list[Folder] = []
         self.eggs: list[Folder] = []
         self.mapping: dict[str, str] = {}
-        self.unknown = start.archive
+        self.unknown = start.unknown
         self.settings = self._settings()
 
     def run(self) -> ImportPath:

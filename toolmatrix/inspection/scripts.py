@@ -37,9 +37,19 @@ _MOST_TEXT = 16 << 10
 _ENVIRONMENT = re.compile(
     r"""^[ \t]*(?:export[ \t]+)?(?:PATH=["']?(?P<path>/[^:"'$\s]+)/bin["':]"""
     r"""|(?:\.|source)[ \t]+["']?(?P<script>/[^"'$\s]+)/bin/activate\b"""
-    r"""|CONDA_PREFIX=["']?(?P<conda>/[^:"'$\s]+))""",
+    r"""|CONDA_PREFIX=["']?(?P<conda>/[^:"'$\s]+)|exec[ \t]+(?P<python>/[^"'$\s]+)/bin/python[\d.]*\s)""",
     re.MULTILINE,
 )
+# Lines that decide what a script starts and where it imports from, and words of one whose lines may not all be run.
+_EFFECT = re.compile(r"[ \t]*(?:export|unset|cd|exec|\.|source|\w+=|[^#\n]*python).*")
+_CONTROL = re.compile(
+    r"^[ \t]*(?:if|for|while|until|case|select|function|[\w-]+[ \t]*\(\)|[{(])(?=\s|$)|<<|\\$",
+    re.MULTILINE,
+)
+_SETS = re.compile(
+    r"\b(?:PYTHON(?:PATH|HOME|USERBASE|NOUSERSITE|SAFEPATH)|LD_LIBRARY_PATH|LD_PRELOAD)="
+)
+_MOST_EFFECTS = 50
 # Directories that exist only once a container runs.
 _MOUNTED = ("/dev", "/proc", "/run", "/sys")
 _MOST_USERS = 8
@@ -49,12 +59,16 @@ class Script(Value):
     """A file that another program reads; `line` is the text behind `#!`.
 
     `environments` are the directories that a script for a shell activates, or puts first on PATH. `is_archive`: behind
-    the line is a zip archive, such as of pex, with code that finds the packages in it.
+    the line is a zip archive, such as of pex, with code that finds the packages in it. `effects` are the lines that
+    decide what it starts and with which variables, where each line of it is run once. `is_unclear`: it sets variables
+    of an import or of the loader where that is not so.
     """
 
     line: str
     environments: tuple[str, ...] = ()
     is_archive: bool = False
+    effects: tuple[str, ...] = ()
+    is_unclear: bool = False
 
 
 def command_of(line: str) -> tuple[str, ...]:
@@ -80,11 +94,19 @@ def read(head: bytes, stream: Readable, budget: Budget) -> Script | None:
     if not _SHELL.search(text):
         return Script(line=text, is_archive=head[len(line) + 1 :].startswith(_ZIP))
     body = head + first(_MOST_TEXT - len(head), stream)
-    matches = _ENVIRONMENT.finditer(body.decode("utf-8", "replace"))
-    prefixes = dict.fromkeys(
-        match["path"] or match["script"] or match["conda"] for match in matches
+    source = body.decode("utf-8", "replace").partition("\n")[2]
+    matches = _ENVIRONMENT.finditer(source)
+    prefixes = dict.fromkeys(next(filter(None, match.groups())) for match in matches)
+    effects = tuple(line.strip() for line in source.splitlines() if _EFFECT.fullmatch(line))
+    is_plain = len(effects) <= _MOST_EFFECTS and not _CONTROL.search(source)
+    # Of most scripts of an image there is nothing to keep.
+    is_kept = is_plain and budget.reserve(sum(map(len, effects)))
+    return Script(
+        line=text,
+        environments=tuple(prefixes)[:_MOST_USERS],
+        effects=effects if is_kept else (),
+        is_unclear=not is_kept and _SETS.search(source) is not None,
     )
-    return Script(line=text, environments=tuple(prefixes)[:_MOST_USERS])
 
 
 def observe(view: View, record: Record, defaults: Mapping[str, Default]) -> None:
