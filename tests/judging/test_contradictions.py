@@ -85,6 +85,7 @@ ONE_BUILT = (
     ),
 )
 """The change that leaves app 2.0 without builds."""
+ARCHIVE = "    columns:\n", "    columns:\n      archive: {as: attribute}\n"
 UNLIMITED = 'machine: x86_64, tool: ">=2"', 'tool: ">=2"'
 DARK = statement("id: dark, when: {app: '*'}, limits: {device: absent}, evidence: unknown")
 CPU = "{id: s/1, app-variant: '1.0+cpu@*', "
@@ -120,6 +121,11 @@ CUDA = "{id: s/1, app-variant: '1.0+cu1@*', "
             (*TOOLKIT, where("app-2.0.tar.gz, sha256 0"), *ONE_BUILT, UNLIMITED),
             [("TM333", "app", ("2.0",), ("app==2.0",)), ("TM333", "app", ("2.0",), ("app==2.0",))],
             id="a source archive alone",
+        ),
+        pytest.param(
+            (*TOOLKIT, where('app-2.0.tar.gz, sha256 0", archive: "source'), *ONE_BUILT, UNLIMITED, ARCHIVE),
+            [],
+            id="a source archive that answers name",
         ),
         pytest.param(
             (*TOOLKIT, where("app-2.0-cp39-cp39-linux_x86_64.whl"), *ONE_BUILT),
