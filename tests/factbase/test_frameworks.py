@@ -304,6 +304,27 @@ def test_what_fails_with_a_package_that_is_no_component_says_so(
     assert [one["text"] for one in caveats if one["kind"] == "not-covered"] == told
 
 
+@pytest.mark.parametrize(
+    ("wanted", "driver", "device", "exit_code"),
+    [
+        ("cuda==13.0", "535.54.03", "H100", 1),
+        ("cuda==13.0 cuda-compat", "535.54.03", "H100", 0),
+        ("cuda==13.0 cuda-compat", "535.54.03", "A100", 0),
+        # The guide names kinds of GPUs, and its capability is that of both kinds.
+        ("cuda==13.0 cuda-compat", "535.54.03", "GeForce RTX 4090", 4),
+        # It is for no newer CUDA, and for no driver that is as new as itself.
+        ("cuda==13.1 cuda-compat==13.0", "535.54.03", "H100", 1),
+        ("cuda==13.0 cuda-compat==13.0", "580.65.06", "H100", 1),
+    ],
+)
+def test_forward_compatibility_lowers_the_floor_of_the_driver(
+    wanted: str, driver: str, device: str, exit_code: int
+) -> None:
+    held = f"driver=={driver}"
+    found = toolmatrix.resolve(*wanted.split(), with_=held, device=device)
+    assert found.exit_code == exit_code
+
+
 def test_code_that_nobody_read_is_neither_a_yes_nor_a_no() -> None:
     for request in ("open3d==0.17.0", "open3d==0.18.0"):
         assert toolmatrix.resolve(request).exit_code == 0
