@@ -283,7 +283,7 @@ def _audited(
         if entry.releases
     }
     covered = list(family_coverage(matrix, index, outcomes, counts, names))
-    called = {**{name: name for name in own}, **index.header["packages"], **families.packages()}
+    called = families.called(own, index.header["packages"])
     findings += judge.findings(matrix, index, covered, rules, this_day(env), called)
     relevant = [finding for finding in findings if not names or finding.component in names]
     looked_at = {

@@ -139,6 +139,20 @@ def packages(path: str = "") -> dict[str, str]:
     return known
 
 
+def called(own: Iterable[str], builds: Mapping[str, str]) -> dict[str, str]:
+    """The component of each package: `own` are called as their packages, and `builds` are those of builds.
+
+    What is `by-build` means nothing outside its family, and is left out. Raises MatrixError.
+    """
+    by_build = {
+        component
+        for family in _index_families(_read(""))
+        if pieces.flag(family, "by-build")
+        for component in _components(family).values()
+    }
+    return {**{name: name for name in own if name not in by_build}, **builds, **packages()}
+
+
 def vocabulary(path: str = "") -> dict[str, Any]:
     """What names in requirements and binaries mean, by the fields of HarvestContext. Raises MatrixError.
 
