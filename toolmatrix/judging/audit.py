@@ -202,8 +202,8 @@ def without_wheel(matrix: Matrix, index: Index) -> Iterator[Finding]:
     for (component, version), release in matrix.releases.items():
         files = _files(matrix, release)
         # Facts say already what the builds of a release are for, and an answer that it has an archive alone.
-        said = (component, version) in built or "archive" in release.attributes
-        if not files or said or not _is_compiled(matrix, index, component):
+        is_known = (component, version) in built or "archive" in release.attributes
+        if not files or is_known or not _is_compiled(matrix, index, component):
             continue
         bit = index.scale(component).bit(version)
         for machine in index.component("machine").versions:
