@@ -165,12 +165,12 @@ class _Project:
         # Of some environments alone the Pythons are others.
         if "uv" not in _table(self.body, "tool") or "environments" in self.uv:
             return None
-        bounds = (
-            item.replace(specifier=f"=={match[1]}.*")
-            for item in self.python()
-            if (match := _OLDEST.search(item.specifier))
-        )
-        return next(bounds, None)
+        for item in self.python():
+            if match := _OLDEST.search(item.specifier):
+                words = f"python {match[1]} that uv locks for"
+                text = Traced(item.text.source, words, [*item.text.at[:1]] * len(words))
+                return item.replace(specifier=f"=={match[1]}.*", text=text)
+        return None
 
     def project(self) -> list[Item]:
         self.texts.section("dependencies")
