@@ -34,7 +34,7 @@ _LINE = re.compile(r"^([ \t]*)(?:from[ \t]+([A-Za-z_][\w.]*)|import[ \t]+([^\n#;
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 # `from .a import (b, c)`, `import a.b as c`: what is imported as soon as a file is.
 _OUTER = re.compile(
-    r"^(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;(]+)|import[ \t]+([^\n#;]+))",
+    r"^(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]{0,2000}\)|[^\n#;(]+)|import[ \t]+([^\n#;]+))",
     re.MULTILINE,
 )
 

@@ -61,6 +61,8 @@ _NAMED = re.compile(
     r"(?![.\w]*[\w~]|\s*(?:[/~–—-]|to\b|or\b|through\b)\s*v?\d|\s*,\s*\d|\s*(?:x|rc|alpha|beta|dev|nightly)\b)",
     re.IGNORECASE,
 )
+# Letters before a release in which its subject is looked for.
+_SUBJECT = 200
 _BOUNDS = {"≥": ">=", "≤": "<=", "=": "=="}
 
 
@@ -113,7 +115,8 @@ def _of_sentence(line: Traced, plain: str, start: int, end: int) -> Iterator[Nam
         is_bare = not match[0].strip()
         if is_bare and (len(chain) < 2 or plain[behind:end].strip(" .;<>/")):
             continue
-        before = tuple(re.findall(r"[\w-]+", plain[start : match.start()].lower()))
+        subject = plain[max(start, match.start() - _SUBJECT) : match.start()] if chain else ""
+        before = tuple(re.findall(r"[\w-]+", subject.lower()))
         for named in chain:
             yield _release(line, plain, named, before)
         position = max(position, behind if chain else 0)

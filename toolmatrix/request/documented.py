@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import reduce
+from itertools import islice
 from operator import and_
 
 from toolmatrix.errors import ManifestError
@@ -20,12 +21,16 @@ if TYPE_CHECKING:
     from toolmatrix.factbase.index import Index
     from toolmatrix.manifests.model import FileText, Item
 
+# Statements that are compared.
+_MOST = 1000
+
 
 def documented_releases(index: Index, folder: str) -> dict[str, Item]:
     """By component the narrowest statement about it, as an item with its name; none where two are of no one release."""
     heads, names = index.header["components"], Names(index)
     items: dict[str, list[Item]] = {}
-    for release in (r for source in _texts(folder) for r in prose.named_releases(source)):
+    named = (release for source in _texts(folder) for release in prose.named_releases(source))
+    for release in islice(named, _MOST):
         package = called.package_name(release.item.name)
         component = called.of_conda(package) or names.called(package)
         head = heads.get(component)
