@@ -38,6 +38,7 @@ from toolmatrix.judging.expectations import parse_expectation
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from toolmatrix.factbase.index import Index
     from toolmatrix.finding import Verdict
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -106,9 +107,9 @@ class Outcome(NamedTuple):
 class Workshop:
     """A temporary folder with the parts of which images are made."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, index: Index) -> None:
         self.root = root
-        self.index = open_index((), os.environ)
+        self.index = index
 
     @cached_property
     def extension(self) -> bytes:
@@ -311,7 +312,7 @@ def main(words: list[str]) -> int:
     """Print the table; returns 1 where reading and the run differ."""
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        workshop = Workshop(Path(folder))
+        workshop = Workshop(Path(folder), open_index((), os.environ))
         for name, image in real_images():
             if words and not any(word in name for word in words):
                 continue

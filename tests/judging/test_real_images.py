@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import matrix
 from tests.judging.real_images import Workshop, real_images
 from tests.rendering.test_consumers import missing
 
@@ -29,7 +30,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     if os.getuid() != 0 or shutil.which("cc") is None:
         missing("needs root and a C compiler: apt-get install gcc")
     root: Path = tmp_path_factory.mktemp("images")
-    return Workshop(root)
+    return Workshop(root, matrix.index())
 
 
 @pytest.mark.parametrize("name", SAMPLE)

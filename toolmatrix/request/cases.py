@@ -480,11 +480,9 @@ class _CaseReader:
         heads = self.index.header["components"]
         components = {part.component for part in self.parts}
         has_framework = any(heads[component]["framework"] for component in components)
-        names, items, documented = (
-            Names(self.index),
-            list[Item](),
-            documented_releases(self.index, self.path),
-        )
+        names = Names(self.index)
+        documented = documented_releases(self.index, self.path)
+        items: list[Item] = []
         is_declared = any(item.kind in (PIP, CONDA) for item in self.items)
         for module, place in (*self.modules.needed.items(), *self.modules.apart.items()):
             packages = called.providers(module)
