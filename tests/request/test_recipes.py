@@ -150,6 +150,18 @@ def test_needs_are_asked_for_once() -> None:
     assert recipes.needs(recipes.recipe("toolchain", index), ("wrapt",), index)[2:] == ("python",)
 
 
+def test_braces_in_a_condition_are_part_of_a_sentence() -> None:
+    own = built_in.recipe("wheel", matrix.index())
+    python = next(part for part in own.provisions if part.component == "python")
+    braced = python.replace(when=(("distro", "debian12 {x}"),))
+    texts = [
+        rule.text
+        for rule in recipes.stipulations(own.replace(provisions=(braced,)), matrix.index())
+        if rule.text.startswith("python can be installed only with distro debian12 {x}")
+    ]
+    assert len(texts) == 1
+
+
 def test_a_recipe_that_nobody_knows_is_an_error() -> None:
     with pytest.raises(RecipeError, match="unknown recipe `tensorfow`"):
         read(matrix.index(), Fields(wanted=("gcc",), recipe="tensorfow"))

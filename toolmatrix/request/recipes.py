@@ -254,23 +254,23 @@ def _installations(recipe: Recipe, book: Book, index: Index) -> Iterator[Stipula
             when=((name, "*"),),
             one_of=installation.whens,
             or_in_build=name not in recipe.tools,
-            text=installation.sentence.format(name),
+            text=f"{name} can be installed {installation.methods}"
+            if installation.methods
+            else f"there is no way to install {name} in an image",
             at=installation.at,
             source=installation.source,
         )
 
 
 class _Installation:
-    """The ways to install some package, where they are written, and the sentence about them."""
+    """The ways to install some package, where they are written, and their words."""
 
     def __init__(self, entries: Sequence[Provision], book: Book, apt: When) -> None:
         whens = [(*e.when, *(apt if e.repositories or e.areas else ())) for e in entries]
         self.whens = tuple(dict.fromkeys(whens))
         self.at = _positions(entries) or (_shortened(book.path),)
         self.source = _source(book, entries[0]) if entries else ""
-        self.sentence = "there is no way to install {} in an image"
-        if entries:
-            self.sentence = "{} can be installed " + _methods([entry.when for entry in entries])
+        self.methods = _methods([entry.when for entry in entries]) if entries else ""
 
 
 def _is_harvested(index: Index, component: str) -> bool:
