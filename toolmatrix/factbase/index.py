@@ -584,12 +584,12 @@ class Index:
 def repeated(row: Iterable[Any]) -> dict[str, str]:
     """What claims and releases may have from their row, by their fields; `row` are the first fields of it."""
     id, subject, evidence, source, where, note = row
-    of, _, releases = subject.partition(" ")
+    component, _, releases = subject.partition(" ")
     return {
         "id": id,
         "row": id,
-        "subject": of,
-        "component": of,
+        "subject": component,
+        "component": component,
         "releases": releases,
         "selector": releases,
         "evidence": evidence,

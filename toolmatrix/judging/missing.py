@@ -17,10 +17,9 @@ from toolmatrix.factbase.index import Index
 from toolmatrix.judging.joins import as_wheel
 from toolmatrix.manifests.model import IMAGE, Item
 from toolmatrix.request.images import NamedImage
-from toolmatrix.request.judgement import MissingRelease, RequestedPart, finding_fields
+from toolmatrix.request.judgement import MissingRelease, RequestedPart, finding_fields, refused
 from toolmatrix.request.manifests import plain
 from toolmatrix.solve.request import Ask, Request
-from toolmatrix.solve.resolve import Resolution, attempt
 
 
 def releases(
@@ -80,7 +79,7 @@ def unbuilt(
         # A build for the processor has no toolkit, so the accelerator is no default.
         alone = request(wanted, target, "wheel", accelerator)
         asks = tuple(ask.replace(implied=False) for ask in alone.asks)
-        return isinstance(attempt(index, alone.replace(asks=asks)), Resolution)
+        return refused(index, alone.replace(asks=asks)) is None
 
     for part in parts:
         image = plain(part.item.name) if part.item.kind == IMAGE else ""

@@ -29,6 +29,8 @@ _OWN = re.compile(
     r"pyproject\.toml|setup\.(?:py|cfg)|.*requirements?.*\.txt|(?:environment|env|conda).*\.ya?ml|.*dockerfile.*",
     re.IGNORECASE,
 )
+_NEEDED, _APART, _OPTIONAL = range(3)
+"""How much code depends on a module, the most first: the places of the modules in `_Reader.modules`."""
 _ABSENT = frozenset(("ImportError", "ModuleNotFoundError", "Exception"))
 _LINE = re.compile(r"^([ \t]*)(?:from[ \t]+([A-Za-z_][\w.]*)|import[ \t]+([^\n#;]+))", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
@@ -106,7 +108,6 @@ class _Reader:
         is_project = any(os.path.isfile(os.path.join(folder, name)) for name in _PROJECT)
         roots = {name for name in packages if name.removeprefix("src/").count("/") == 0}
         self.roots = tuple(f"{name}/" for name in roots - {""}) if is_project else ()
-        # The modules that are needed, apart and optional.
         self.modules: tuple[dict[str, Traced], ...] = ({}, {}, {})
         self.unparsed: list[str] = []
         self.dispensable = {name for package in self.packages for name in self.caught(package)}
@@ -190,10 +191,10 @@ class _Reader:
         beside = bool(self.roots) and not relative.startswith(self.roots)
         beside = beside or relative in self.dispensable
         lines = [*_lines(source.text, beside)]
-        weight_of_file = int(relative in self.apart)
+        of_file = _APART if relative in self.apart else _NEEDED
         # Most files import what others do; one that adds nothing need not be parsed.
         if not any(
-            self.is_new(called.importable(dotted), 2 if optional else weight_of_file)
+            self.is_new(called.importable(dotted), _OPTIONAL if optional else of_file)
             for dotted, optional in lines
         ):
             return
@@ -208,12 +209,12 @@ class _Reader:
         for dotted, line, optional in imported:
             if dotted.startswith("."):
                 continue
-            name, weight = called.importable(dotted), 2 if optional else weight_of_file
+            name, weight = called.importable(dotted), _OPTIONAL if optional else of_file
             if self.is_new(name, weight):
                 self.modules[weight][name] = _place(source, line, name)
 
     def is_new(self, name: str, weight: int) -> bool:
-        """True for a foreign module of which no import before says as much: needed (0), apart (1) or optional."""
+        """True for a foreign module of which no import before says as much."""
         known = any(name in modules for modules in self.modules[: weight + 1])
         return not known and self.is_foreign(name)
 

@@ -27,7 +27,7 @@ _BESIDE = re.compile(
     r"|benchmarks?|acknowledge\w*|related|troubleshooting|issues?|migrat\w*|todo|roadmap)\b",
     re.IGNORECASE,
 )
-# Marks of Markdown and HTML around words, which letters of the same number replace.
+# Markup of Markdown and HTML; as many spaces replace it.
 _MARKS = re.compile(r"\]\([^()\s]*\)|\]\[[^\]]*\]|<[^<>]*>|!\[[^\]]*\]|[*`_\[\]]|https?://\S+")
 _ENTRY = re.compile(r"\s*(?:[-+*]|\d+[.)])\s+")
 _SENTENCE = re.compile(r"(?<=[.;!?])\s+(?=[A-Z(])")

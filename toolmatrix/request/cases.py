@@ -481,8 +481,7 @@ class _CaseReader:
         components = {part.component for part in self.parts}
         has_framework = any(heads[component]["framework"] for component in components)
         names = Names(self.index)
-        documented = documented_releases(self.index, self.path)
-        items: list[Item] = []
+        imported: list[tuple[str, Item]] = []
         is_declared = any(item.kind in (PIP, CONDA) for item in self.items)
         for module, place in (*self.modules.needed.items(), *self.modules.apart.items()):
             packages = called.providers(module)
@@ -503,7 +502,10 @@ class _CaseReader:
                 )
             elif not components & {*map(names.called, packages)}:
                 item = Item(kind=PIP, name=packages[0], specifier="", text=place, imported=True)
-                items.append(documented.get(own, item))
+                imported.append((own, item))
+        # Few repositories need what their READMEs say.
+        documented = documented_releases(self.index, self.path) if imported else {}
+        items = [documented.get(component, item) for component, item in imported]
         # A Python goes with the framework that a sentence names.
         goes_on = any(item.prose and heads[item.name]["framework"] for item in items)
         if PYTHON in documented and goes_on and PYTHON not in components:
