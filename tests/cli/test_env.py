@@ -139,6 +139,42 @@ TAKEN: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, str | None], in
         {"torch": "1.8.1", "torchvision": "0.9.1", "timm": "0.4.12", "python": "3.8"},
         0,
     ),
+    "names that later releases lack bound what a file leaves open": (
+        {
+            "requirements.txt": "torch\nnumpy\n",
+            "a.py": "import numpy as np\nfrom torch._six import inf\nx = np.float(inf)\n",
+        },
+        {},
+        {"torch": "1.13.1", "numpy": "1.23.5"},
+        0,
+    ),
+    "names that later releases lack bound what code imports": (
+        {"a.py": "import tensorflow as tf\ntf.Session()\n"},
+        {},
+        {"tensorflow": "1.15.5", "python": "3.7"},
+        4,
+    ),
+    "a name that a Python lacks": (
+        {"requirements.txt": "torch==2.3.1\n", "a.py": "import imp\n"},
+        {},
+        {"torch": "2.3.1", "python": "3.11"},
+        0,
+    ),
+    "a name gives way to a pin": (
+        {"requirements.txt": "numpy==1.26.4\n", "a.py": "import numpy\nnumpy.int(3)\n"},
+        {},
+        {"numpy": "1.26.4"},
+        0,
+    ),
+    "a name bounds a package of which only later releases are known": (
+        {
+            "requirements.txt": "torch==2.3.1\nopenai\n",
+            "a.py": "import openai\nopenai.ChatCompletion\n",
+        },
+        {},
+        {"torch": "2.3.1", "openai": None},
+        0,
+    ),
     "a sentence gives way to a file": (
         {
             "a.py": "import torch, timm\n",

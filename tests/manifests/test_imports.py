@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from toolmatrix.manifests import names
 from toolmatrix.manifests.imports import source_imports
+from toolmatrix.manifests.model import position
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -203,6 +205,79 @@ def test_what_nothing_leads_to(name: str, tmp_path: Path) -> None:
     files, needed, apart = APART[name]
     imports = source_imports(write(tmp_path, files))
     assert ([*imports.needed], [*imports.apart]) == (needed, apart)
+
+
+NAMES = ("numpy.float", "torch._six", "scipy.misc.imread", "imp", "own.old", "tensorflow.Session")
+# Files, and the places of those names that the code uses.
+USES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "a member by an alias": (
+        {"a.py": "import numpy as np\n\ndef f(x):\n    return x.astype(np.float)\n"},
+        {"numpy.float": "a.py:4:21"},
+    ),
+    "a module, and what is in it": (
+        {"a.py": "from torch._six import string_classes\n"},
+        {"torch._six": "a.py:1:6"},
+    ),
+    "one of several members": (
+        {"a.py": "from scipy.misc import (\n    face,\n    imread,\n)\n"},
+        {"scipy.misc.imread": "a.py:3:5"},
+    ),
+    "a module of a module": (
+        {"a.py": "from scipy import misc\nmisc.imread('a.png').shape\n"},
+        {"scipy.misc.imread": "a.py:2:1"},
+    ),
+    "a call in a chain": (
+        {"a.py": "import numpy\nf(numpy.zeros(3, numpy.float)).sum().x\n"},
+        {"numpy.float": "a.py:2:18"},
+    ),
+    "the standard library": ({"a.py": "import imp\n"}, {"imp": "a.py:1:8"}),
+    "a longer name": ({"a.py": "import numpy as np\nnp.float32(np.floating)\n"}, {}),
+    "a comment and a text": ({"a.py": "import numpy as np\n# np.float\nx = 'np.float'\n"}, {}),
+    "another module by the same alias": (
+        {"a.py": "import tensorflow.compat.v1 as tf\ntf.Session()\n"},
+        {},
+    ),
+    "an alias of two modules": (
+        {
+            "a.py": "if x:\n    import tensorflow.compat.v1 as tf\nelse:\n    import tensorflow as tf\ntf.Session()\n"
+        },
+        {},
+    ),
+    "a name that may be missing": (
+        {
+            "a.py": "import numpy as np\ntry:\n    np.float\nexcept AttributeError:\n    pass\n"
+            "if hasattr(np, 'float'):\n    np.float\nx = np.float if np.__version__ < '1.24' else float\n"
+        },
+        {},
+    ),
+    "a name that the code defines": (
+        {
+            "a.py": "import numpy as np\nnp.float = float\n",
+            "b.py": "import numpy\nnumpy.float(1)\n",
+        },
+        {},
+    ),
+    "a module of the project": (
+        {"own/__init__.py": "", "own/old.py": "", "imp.py": "", "a.py": "import imp, own.old\n"},
+        {},
+    ),
+    "code that nothing leads to": (
+        {**PROJECT, "own/a.py": "import torch._six\n", "own/b.py": "import imp\n"},
+        {},
+    ),
+    "code that cannot be parsed": ({"a.py": "import imp\nprint 'imp'\n"}, {}),
+}
+
+
+@pytest.mark.parametrize("name", USES)
+def test_the_names_that_code_uses(name: str, tmp_path: Path) -> None:
+    files, uses = USES[name]
+    imports = source_imports(write(tmp_path, files), NAMES)
+    found = {name: position(place) for name, place in imports.uses.items()}
+    assert {
+        name: f"{os.path.relpath(where.path, tmp_path)}:{where.line}:{where.column}"
+        for name, where in found.items()
+    } == uses
 
 
 def test_a_module_has_the_place_that_names_it_first(tmp_path: Path) -> None:

@@ -368,7 +368,8 @@ class _Judge:
         names = []
         for lookup in rows:
             kind = next(name for name in _FITS if name in lookup)
-            wanted = _fill(f"{{{lookup[kind]}}}", values)
+            value = lookup[kind]
+            wanted = _fill(value if "{" in value else f"{{{value}}}", values)
             column, fits = lookup["column"], _FITS[kind]
             matches = [
                 (_numbers(next(iter(cells.values()))), name, cells)
@@ -568,6 +569,10 @@ def _same_value(left: str, right: str) -> bool:
         return _same_release(left, right)
 
 
+def _is_inside(cell: str, value: str) -> bool:
+    return f"{value}.".startswith(f"{cell}.")
+
+
 def _at_most(cell: str, value: str) -> bool:
     return bool(cell) and _numbers(cell) <= _numbers(value)
 
@@ -577,7 +582,7 @@ def _at_least(cell: str, value: str) -> bool:
 
 
 # How a look-up compares a cell with its value.
-_FITS = {"is": _same, "most": _at_most, "least": _at_least}
+_FITS = {"is": _same, "inside": _is_inside, "most": _at_most, "least": _at_least}
 
 
 def _numbers(release: str) -> list[int]:

@@ -342,14 +342,16 @@ class Case(Value):
 class RowLookup(Value):
     """A row of a table that is looked up by a column.
 
-    The oldest whose column `is` a value, the newest with at `most` it, or the one with the lowest at `least` it.
+    The oldest whose column `is` a value, or a dotted name with the value `inside`, the newest with at `most` it, or the
+    one with the lowest at `least` it. A value is a group, or a template of several.
     """
 
-    one_of = ("is", "most", "least")
+    one_of = ("is", "inside", "most", "least")
 
     table: str
     column: str
     is_: str = ""
+    inside: str = ""
     most: str = ""
     least: str = ""
     gives: str

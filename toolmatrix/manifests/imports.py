@@ -15,7 +15,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from toolmatrix.manifests.model import FileText, Traced
 
@@ -32,6 +32,9 @@ _OWN = re.compile(
 _NEEDED, _APART, _OPTIONAL = range(3)
 """How much code depends on a module, the most first: the places of the modules in `_Reader.modules`."""
 _ABSENT = frozenset(("ImportError", "ModuleNotFoundError", "Exception"))
+_LACKING = _ABSENT | {"AttributeError"}
+# Code in such a branch runs with some releases alone.
+_BRANCHES = re.compile(r"version|hasattr|TYPE_CHECKING", re.IGNORECASE)
 _LINE = re.compile(r"^([ \t]*)(?:from[ \t]+([A-Za-z_][\w.]*)|import[ \t]+([^\n#;]+))", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 # `from .a import (b, c)`, `import a.b as c`: what is imported as soon as a file is.
@@ -40,6 +43,14 @@ _OUTER = re.compile(
     re.MULTILINE,
 )
 
+# `import a.b as c, d`, `from a.b import (c as d, e)`, wherever it is.
+_ALIASED = re.compile(
+    r"^[ \t]*(?:from[ \t]+([A-Za-z_][\w.]*)[ \t]+import[ \t]*(\([^)]{0,2000}\)|[^\n#;(]+)|import[ \t]+([^\n#;]+))",
+    re.MULTILINE,
+)
+_AS = re.compile(r"\s*([A-Za-z_][\w.]*)(?:\s+as\s+(\w+))?")
+_MEMBER = re.compile(r"(?<![\w.])([A-Za-z_]\w*)((?:\.\w+)+)")
+
 
 class SourceImports(Value):
     """The modules that code imports from elsewhere, each with the place that names it first.
@@ -47,22 +58,25 @@ class SourceImports(Value):
     Without the `needed` ones a file cannot be loaded. Those `apart` are needed by files alone that nothing leads to: by
     modules of a project that neither its packages nor its programs at the top import, and by code in a folder with
     requirements of its own. Where an import is caught, is in a function or under a condition, or beside the packages of
-    a project, the code goes on without it, and it is `optional`.
+    a project, the code goes on without it, and it is `optional`. `uses` are the names of interest that code uses which
+    is not apart, unless it expects that they may be missing or defines them itself.
     """
 
     needed: Mapping[str, Traced]
     apart: Mapping[str, Traced]
     optional: Mapping[str, Traced]
     unparsed: tuple[str, ...]
+    uses: Mapping[str, Traced]
 
 
-def source_imports(folder: str) -> SourceImports:
+def source_imports(folder: str, names: Collection[str] = ()) -> SourceImports:
     """The modules that the files of a folder import, without those of the standard library and its own.
 
-    What builds and tests it does not count, as its requirements do not.
+    What builds and tests it does not count, as its requirements do not. `names` of modules and their members are those
+    of interest, as `torch._six`.
     """
     paths = [*islice(_sources(folder), _MOST)]
-    reader = _Reader(folder, [os.path.relpath(path, folder) for path in paths])
+    reader = _Reader(folder, [os.path.relpath(path, folder) for path in paths], frozenset(names))
     for path in paths:
         reader.read(path)
     needed, apart, optional = (dict(sorted(modules.items())) for modules in reader.modules)
@@ -75,6 +89,7 @@ def source_imports(folder: str) -> SourceImports:
             if name not in needed and name not in apart
         },
         unparsed=tuple(reader.unparsed),
+        uses={name: reader.uses[name] for name in sorted(reader.uses.keys() - reader.defined)},
     )
 
 
@@ -91,8 +106,11 @@ def _sources(folder: str) -> Iterator[str]:
 
 
 class _Reader:
-    def __init__(self, folder: str, paths: Iterable[str]) -> None:
+    def __init__(self, folder: str, paths: Iterable[str], of_interest: frozenset[str]) -> None:
         self.folder = folder
+        self.of_interest = of_interest
+        self.uses: dict[str, Traced] = {}
+        self.defined: set[str] = set()
         split = [path.removesuffix(".py").split(os.sep) for path in paths]
         packages = {"/".join(parts[:-1]) for parts in split if parts[-1] == "__init__"}
         self.packages = packages - {""}
@@ -177,8 +195,11 @@ class _Reader:
     def is_foreign(self, name: str) -> bool:
         """True for a module of neither the project nor the standard library."""
         top = name.partition(".")[0]
-        own = self.own if called.providers(name) else self.parts
-        return top not in own and top not in sys.stdlib_module_names
+        return top not in sys.stdlib_module_names and not self.is_own(top)
+
+    def is_own(self, top: str) -> bool:
+        """True for a module of the project."""
+        return top in (self.own if called.providers(top) else self.parts)
 
     def read(self, path: str) -> None:
         """Add what a file imports."""
@@ -192,6 +213,8 @@ class _Reader:
         beside = beside or relative in self.dispensable
         lines = [*_lines(source.text, beside)]
         of_file = _APART if relative in self.apart else _NEEDED
+        if of_file == _NEEDED and not beside and _mentions(source.text, self.of_interest):
+            self.read_uses(source)
         # Most files import what others do; one that adds nothing need not be parsed.
         if not any(
             self.is_new(called.importable(dotted), _OPTIONAL if optional else of_file)
@@ -212,6 +235,22 @@ class _Reader:
             name, weight = called.importable(dotted), _OPTIONAL if optional else of_file
             if self.is_new(name, weight):
                 self.modules[weight][name] = _place(source, line, name)
+
+    def read_uses(self, source: FileText) -> None:
+        """Add the names of interest that a file uses, and those that it defines."""
+        try:
+            tree = ast.parse(source.text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return
+        for dotted, line, is_definition in _names(tree):
+            for name in _prefixes(dotted):
+                if name not in self.of_interest or self.is_own(name.partition(".")[0]):
+                    continue
+                if is_definition:
+                    self.defined.add(name)
+                elif name not in self.uses:
+                    last = name.rpartition(".")[2]
+                    self.uses[name] = _match(source, line, rf"[\w.]*\b{re.escape(last)}\b")
 
     def is_new(self, name: str, weight: int) -> bool:
         """True for a foreign module of which no import before says as much."""
@@ -243,12 +282,100 @@ def _outer(text: str, path: str) -> Iterator[str]:
         yield from (f"{base}.{name}" for name in re.findall(r"\w+", members))
 
 
+def _mentions(text: str, names: Collection[str]) -> bool:
+    """True for code that seems to use one of the names, by the lines that import and by what is behind a dot."""
+    if not names:
+        return False
+    aliases: dict[str, str] = {}
+    dotted: list[str] = []
+    for origin, member, alias in _bound(text):
+        whole = f"{origin}.{member}" if member else origin
+        aliases[alias or member or origin.partition(".")[0]] = (
+            whole if alias or member else origin.partition(".")[0]
+        )
+        dotted.append(whole)
+    for base, rest in _MEMBER.findall(text):
+        if base in aliases:
+            dotted.append(f"{aliases[base]}{rest}")
+    return any(name in names for whole in dotted for name in _prefixes(whole))
+
+
+def _bound(text: str) -> Iterator[tuple[str, str, str]]:
+    """What lines that import bind: a module, its member if any, and the name that it gets if it gets another."""
+    for origin, members, modules in _ALIASED.findall(text):
+        for word in (members or modules).strip("()").split(","):
+            if match := _AS.match(word):
+                yield (origin, match[1], match[2]) if origin else (match[1], "", match[2])
+
+
+def _prefixes(dotted: str) -> Iterator[str]:
+    """A dotted name and those of what contains it."""
+    while dotted:
+        yield dotted
+        dotted = dotted.rpartition(".")[0]
+
+
+def _names(tree: ast.AST) -> Iterator[tuple[str, int, bool]]:
+    """The names of other modules and their members that code uses, with their lines, and whether it defines them.
+
+    Left out is what runs under a condition about releases, and what is caught where it is missing.
+    """
+    aliases: dict[str, set[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                top = alias.name.partition(".")[0]
+                aliases.setdefault(alias.asname or top, set()).add(
+                    alias.name if alias.asname else top
+                )
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            for alias in node.names:
+                aliases.setdefault(alias.asname or alias.name, set()).add(
+                    f"{node.module}.{alias.name}"
+                )
+    left: list[ast.AST] = [tree]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno, False) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            if not node.level:
+                members = (f"{node.module}.{alias.name}" for alias in node.names)
+                yield from ((member, node.lineno, False) for member in members)
+        elif isinstance(node, ast.Attribute):
+            base, rest = _chain(node)
+            modules = aliases.get(base.id, set()) if isinstance(base, ast.Name) else set()
+            # What is bound twice is one of two modules.
+            if len(modules) == 1:
+                is_definition = isinstance(node.ctx, ast.Store)
+                yield ".".join((*modules, *rest)), node.lineno, is_definition
+            left.append(base)
+        elif isinstance(node, ast.Try) and any(_catches(h, _LACKING) for h in node.handlers):
+            left += [*node.orelse, *node.finalbody]
+        elif not isinstance(node, (ast.If, ast.IfExp)) or not _BRANCHES.search(
+            ast.unparse(node.test)
+        ):
+            left += ast.iter_child_nodes(node)
+
+
+def _chain(node: ast.expr) -> tuple[ast.expr, list[str]]:
+    """What attributes are of, and their names in order."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return node, names[::-1]
+
+
 def _place(source: FileText, line: int, name: str) -> Traced:
     """The name of a module in the first line from there on that imports it."""
+    return _match(source, line, rf"\b{re.escape(name.partition('.')[0])}\b")
+
+
+def _match(source: FileText, line: int, pattern: str) -> Traced:
+    """The first match of a pattern from a line on, the first of the file if there is no line."""
     whole = source.whole()
-    match = re.compile(rf"\b{re.escape(name.partition('.')[0])}\b").search(
-        source.text, source.offset(line, 1) if line else 0
-    )
+    match = re.compile(pattern).search(source.text, source.offset(line, 1) if line else 0)
     return whole.group(match, 0) if match else whole[:0]
 
 
@@ -285,7 +412,7 @@ def _imports(tree: ast.AST, *, beside: bool, is_module: bool) -> Iterator[tuple[
             left += [(child, optional or lazy) for child in ast.iter_child_nodes(node)]
 
 
-def _catches(handler: ast.ExceptHandler) -> bool:
+def _catches(handler: ast.ExceptHandler, errors: Collection[str] = _ABSENT) -> bool:
     if handler.type is None:
         return True
-    return any(isinstance(n, ast.Name) and n.id in _ABSENT for n in ast.walk(handler.type))
+    return any(isinstance(n, ast.Name) and n.id in errors for n in ast.walk(handler.type))

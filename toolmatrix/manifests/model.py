@@ -240,6 +240,14 @@ class Item(Value):
         """Its place."""
         return position(self.text)
 
+    @property
+    def requirement(self) -> str:
+        """A requirement of pip as it is written, with the name that a table has before it."""
+        if not self.imported and self.text.text.lower().startswith(self.name.lower()):
+            return self.text.text
+        extras = f"[{','.join(self.extras)}]" if self.extras else ""
+        return f"{self.name}{extras}{self.specifier.removeprefix('*')}"
+
 
 class NotRead(Value):
     """Something that could not be read, and why; it `decides` where nothing can be said without it."""

@@ -238,13 +238,13 @@ class CaseReport:
         """
         heads = self.index.header["components"]
         named = {line.component for line in self.case.lines if not line.part.item.imported}
-        named = {name for name in named if heads[name]["framework"]}
+        frameworks = {name for name in named if heads[name]["framework"]}
         return [
             line
             for line in self.case.lines
-            if line.part.item.imported
+            if line.component not in named
             and (heads[line.component]["framework"] or not self.case.files)
-            and named.isdisjoint(heads[line.component]["against"])
+            and frameworks.isdisjoint(heads[line.component]["against"])
         ]
 
     def apart(self) -> list[CaseLine]:
@@ -338,6 +338,9 @@ class CaseReport:
         facts = [
             fact for part in self.reasons(relaxation) if part.ground for fact in part.ground.facts
         ]
+        help_ = f"write `{line.package}=={version}`" if changed else ""
+        if line.is_use:
+            help_ = "change the code there, or what is asked for in its place"
         return {
             "code": code,
             "severity": "warning",
@@ -347,7 +350,7 @@ class CaseReport:
             "where": line.where.to_json(),
             "text": f"{line.text} -> {instead}",
             "because": [*([line.refusal] if line.refusal else []), *reasons],
-            "help": f"write `{line.package}=={version}`" if changed else "",
+            "help": help_,
             "facts": [*dict.fromkeys(facts)],
         }
 
@@ -544,7 +547,7 @@ class CaseReport:
         rows = [
             (
                 f"import {printable(line.text)}"
-                if line.part.item.imported
+                if line.part.item.imported and not line.is_use
                 else printable(line.text),
                 self.version(line.component) or "-",
                 printable(str(line.where)),

@@ -15,7 +15,7 @@ import os
 import re
 
 from toolmatrix import toml
-from toolmatrix.errors import ManifestError, NothingMatched, Position, ToolmatrixError
+from toolmatrix.errors import ManifestError, NothingMatched, Position
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import PURE
 from toolmatrix.factbase.versions import SelectorError
@@ -37,6 +37,7 @@ from toolmatrix.request.documented import documented_releases
 from toolmatrix.request.judgement import RequestedPart, RequestedParts
 from toolmatrix.request.manifests import TOOLKIT, requested_parts
 from toolmatrix.request.names import Names
+from toolmatrix.request.removed import bounds, removed_names
 from toolmatrix.solve import worlds
 from toolmatrix.solve.request import Ask
 from toolmatrix.value import Value
@@ -127,8 +128,14 @@ class CaseLine(Value):
 
     @property
     def text(self) -> str:
-        """The line as it is written."""
-        return self.part.text
+        """The line as it is written, and with a name that code uses the bound that comes of it."""
+        item = self.part.item
+        return f"{item.text.text} ({item.name}{item.specifier})" if self.is_use else self.part.text
+
+    @property
+    def is_use(self) -> bool:
+        """True for a bound that comes of a name which code uses."""
+        return self.part.item.imported and bool(self.part.item.specifier)
 
     @property
     def is_reported(self) -> bool:
@@ -197,7 +204,7 @@ def read_case(
     """
     reader = _CaseReader(index, path, accelerator, python)
     if os.path.isdir(path):
-        reader.modules = source_imports(path) if modules is None else modules
+        reader.modules = modules or source_imports(path, removed_names(index))
         reader.folder()
     else:
         reader.take([read.manifest(files.read_file(path, files.root_of(path)))])
@@ -220,7 +227,9 @@ class _CaseReader:
         self.paths: list[str] = []
         # The items that are of no file that decides, by their ids.
         self.weak: set[int] = set()
-        self.modules = SourceImports(needed={}, apart={}, optional={}, unparsed=())
+        # Components of which a release is asked for that is not known, and that no fact joins with others.
+        self.outside: set[str] = set()
+        self.modules = SourceImports(needed={}, apart={}, optional={}, unparsed=(), uses={})
         self.imported: frozenset[str] = frozenset()
 
     def folder(self) -> None:
@@ -510,6 +519,8 @@ class _CaseReader:
         goes_on = any(item.prose and heads[item.name]["framework"] for item in items)
         if PYTHON in documented and goes_on and PYTHON not in components:
             items.append(documented[PYTHON])
+        wanted = {PYTHON, *components, *(component for component, _ in imported)}
+        items += bounds(self.index, self.modules.uses, wanted)
         if items:
             self.weak |= {id(item) for item in items}
             self.extend(items)
@@ -561,6 +572,7 @@ class _CaseReader:
     def case(self) -> RepositoryCase:
         """All that was read."""
         lines = [*filter(None, map(self.line, self.parts)), *self.missing(), *self.beyond()]
+        lines = [line for line in lines if line.component not in self.outside]
         # What a constraint bounds, or a later line replaces, is no further requirement.
         names = {line.package for line in lines} | {line.component for line in lines}
         rest = [
@@ -579,7 +591,7 @@ class _CaseReader:
             lines=tuple(sorted(lines, key=self.order)),
             unread=tuple(entry for entry in self.unread if entry not in addresses),
             unchecked=(
-                *(_requirement(item) for item in rest if item.kind == PIP),
+                *(item.requirement for item in rest if item.kind == PIP),
                 *(_EDITABLE.sub("", entry.text.text) for entry in addresses),
             ),
             conda=tuple(item.text.text for item in rest if item.kind == CONDA),
@@ -626,7 +638,8 @@ class _CaseReader:
         item, own = part.item, part.asks[0]
         extras = f"[{','.join(item.extras)}]" if item.extras else ""
         names, name = Names(self.index), called.package_name(item.name)
-        builds = known(names, f"{name}{extras}") or known(names, name) if item.kind == PIP else []
+        words = (f"{name}{extras}", name) if item.kind == PIP else ()
+        builds = next(filter(None, map(names.known_asks, words)), [])
         return self.labelled([own, *builds[1:]])
 
     def missing(self) -> Iterator[CaseLine]:
@@ -656,6 +669,7 @@ class _CaseReader:
                 self.unread.append(entry)
                 continue
             if self.is_outside(name, selector):
+                self.outside.add(name)
                 continue
             ask = Ask(component=name, selector=selector, text="")
             part = RequestedPart(
@@ -681,19 +695,3 @@ class _CaseReader:
     def order(self, line: CaseLine) -> int:
         """Frameworks are chosen first, whatever the order of a file."""
         return 0 if self.index.header["components"][line.component]["framework"] else 1
-
-
-def _requirement(item: Item) -> str:
-    """A requirement of pip as it is written, with the name that a table has before it."""
-    if item.text.text.lower().startswith(item.name.lower()):
-        return item.text.text
-    extras = f"[{','.join(item.extras)}]" if item.extras else ""
-    return f"{item.name}{extras}{item.specifier.removeprefix('*')}"
-
-
-def known(names: Names, text: str) -> Sequence[Ask]:
-    """The lines of a word of a request, none where the matrix does not know it."""
-    try:
-        return names.asks(text)
-    except ToolmatrixError:
-        return ()

@@ -340,7 +340,7 @@ class _Reader:
         extras = f"[{','.join(item.extras)}]" if item.extras and variants else ""
         # An extra that no build is known by brings other packages.
         spellings = dict.fromkeys((f"{package}{extras}{selector}", f"{package}{selector}"))
-        asks: list[Ask] = next(filter(None, map(self.known, spellings)), [])
+        asks: list[Ask] = next(filter(None, map(self.names.known_asks, spellings)), [])
         if not asks:
             self.lack(item, component, package, selector, self.lacking(component, selector))
             return
@@ -451,13 +451,6 @@ class _Reader:
             if own & ~default:
                 builds &= ~(own & default)
         return builds
-
-    def known(self, text: str) -> list[Ask]:
-        """The lines of a word, none where the matrix does not know it."""
-        try:
-            return self.names.asks(text)
-        except ToolmatrixError:
-            return []
 
     def system(self, item: Item) -> None:
         """A package of the distribution."""

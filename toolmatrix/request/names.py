@@ -5,7 +5,13 @@ Raises UsageError for what cannot be understood and NothingMatched, naming the n
 
 from __future__ import annotations
 
-from toolmatrix.errors import BeyondMatrix, NothingMatched, ReleasedLater, UsageError
+from toolmatrix.errors import (
+    BeyondMatrix,
+    NothingMatched,
+    ReleasedLater,
+    ToolmatrixError,
+    UsageError,
+)
 from toolmatrix.factbase.versions import Scale, SelectorError
 from toolmatrix.solve.parts import union
 from toolmatrix.solve.request import Ask
@@ -52,6 +58,13 @@ class Names:
         selector = self.as_listed(component, selector or "*")
         self.check(component, selector, text)
         return [Ask(component=component, selector=selector, text=text, option=option)]
+
+    def known_asks(self, text: str) -> list[Ask]:
+        """The lines of a word of a request, none where the matrix does not know it."""
+        try:
+            return self.asks(text)
+        except ToolmatrixError:
+            return []
 
     def split(self, text: str) -> tuple[str, str]:
         """The name and the selector of one word; `latest` is any release, and the newest is chosen."""
