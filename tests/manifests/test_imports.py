@@ -250,6 +250,13 @@ USES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         },
         {},
     ),
+    "a branch for some releases": (
+        {
+            "a.py": "if TORCH_1_13:\n    from torch._six import inf\n"
+            "if is_greater_or_equal('numpy', '1.24'):\n    x = float\nelse:\n    import numpy\n    x = numpy.float\n"
+        },
+        {},
+    ),
     "a name that the code defines": (
         {
             "a.py": "import numpy as np\nnp.float = float\n",

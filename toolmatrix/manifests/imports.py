@@ -33,8 +33,8 @@ _NEEDED, _APART, _OPTIONAL = range(3)
 """How much code depends on a module, the most first: the places of the modules in `_Reader.modules`."""
 _ABSENT = frozenset(("ImportError", "ModuleNotFoundError", "Exception"))
 _LACKING = _ABSENT | {"AttributeError"}
-# Code in such a branch runs with some releases alone.
-_BRANCHES = re.compile(r"version|hasattr|TYPE_CHECKING", re.IGNORECASE)
+# Conditions under which code runs with some releases alone: `TORCH_1_13`, `six.PY3`, `is_torch_greater_or_equal(...)`.
+_BRANCHES = re.compile(r"version|hasattr|TYPE_CHECKING|greater|[a-z_]\w*\d", re.IGNORECASE)
 _LINE = re.compile(r"^([ \t]*)(?:from[ \t]+([A-Za-z_][\w.]*)|import[ \t]+([^\n#;]+))", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 # `from .a import (b, c)`, `import a.b as c`: what is imported as soon as a file is.
