@@ -329,3 +329,54 @@ def test_an_index_of_a_readme_may_have_what_requirements_want(real: Cli, here: P
     (here / "README.md").write_text(f"```sh\npip install torch==1.9.1+cu111 {link}\n```\n")
     both = real("judge", ".", "--json").json()
     assert [entry["code"] for file in both["files"] for entry in file["findings"]] == []
+
+
+# A line of requirements and code beside it, and the findings about the names of the code.
+LACKING: dict[str, tuple[str, str, list[str]]] = {
+    "a pin": (
+        "numpy==1.26.4\n",
+        "import numpy as np\nnp.int(3)\n",
+        ["numpy 1.26.4 has no `np.int`, which a.py:2:1 uses"],
+    ),
+    "the newest": (
+        "torch\n",
+        "from torch._six import inf\n",
+        ["torch 2.15.0 has no `torch._six`, which a.py:1:6 uses"],
+    ),
+    "the newest of a range": (
+        "numpy<2\n",
+        "import numpy\nnumpy.float(1)\n",
+        ["numpy 1.26.4 has no `numpy.float`, which a.py:2:1 uses"],
+    ),
+    "a pin that has it": ("numpy==1.23.5\n", "import numpy\nnumpy.float(1)\n", []),
+    "what another line leaves of the newest": (
+        "torch==1.13.1\ntorchvision\n",
+        "from torchvision.models.resnet import model_urls\n",
+        [],
+    ),
+    "a package that no line asks for": (
+        "numpy==1.26.4\n",
+        "import scipy.misc\nscipy.misc.imread\n",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LACKING)
+def test_names_of_the_code_that_a_release_lacks_are_warnings(
+    real: Cli, here: Path, name: str
+) -> None:
+    lines, code, texts = LACKING[name]
+    (here / "requirements.txt").write_text(lines)
+    (here / "a.py").write_text(code)
+    # A file deeper down is of another environment.
+    (here / "demo").mkdir()
+    (here / "demo" / "requirements.txt").write_text("numpy==2.0.2\ntorch==2.3.0\n")
+    found = [
+        finding
+        for file in real("judge", ".", "--json").json()["files"]
+        for finding in file["findings"]
+        if finding["code"] == "TM125"
+    ]
+    assert [finding["text"].replace("./", "") for finding in found] == texts
+    assert {finding["severity"] for finding in found} <= {"warning"}

@@ -339,3 +339,25 @@ class DoesNotBuild(ManifestFinding):
     def help(self) -> str:
         """What makes it build."""
         return self.instead
+
+
+class NameRemoved(ManifestFinding):
+    """A name that code uses, and that the release which a file installs does not have; others have it."""
+
+    code: str = "TM125"
+    name: str
+    place: str
+    release: str
+    selector: str
+
+    def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
+        return f"{self.release} has no `{self.name}`, which {self.place} uses"
+
+    @property
+    def reason(self) -> str:
+        """What the file asks for."""
+        return f"the file asks for {self.named}"
+
+    def help(self) -> str:
+        """The releases that have it."""
+        return f"change the code, or ask for {self.component}{self.selector}"

@@ -18,7 +18,8 @@ from toolmatrix.judging import edits
 from toolmatrix.judging import manifests as judging
 from toolmatrix.manifests import files, read
 from toolmatrix.manifests import names as called
-from toolmatrix.manifests.model import NotRead, ProjectManifest
+from toolmatrix.manifests.imports import source_imports
+from toolmatrix.manifests.model import NotRead, ProjectManifest, Traced
 from toolmatrix.report import claims, findings, terminal
 from toolmatrix.report.annotations import Annotation, commands, sarif
 from toolmatrix.report.answer import head
@@ -35,10 +36,11 @@ from toolmatrix.request.judgement import (
     RequestedPart,
 )
 from toolmatrix.request.machine import ANY_MACHINE, TargetMachine, target_machine
+from toolmatrix.request.removed import removed_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from toolmatrix.api import Matrix, Path, Wanted, Words
     from toolmatrix.factbase.index import Index
@@ -83,13 +85,16 @@ def judge(
     with caller().progress("judging", "files") as progress:
         read_files = [_read_file(path, folder) for path, folder in manifests]
         indexed = [_with_indexes(manifest) for _, manifest in read_files]
+        uses = _uses(index, manifests)
         for done, (path, manifest) in enumerate(read_files):
             progress.at(done, len(manifests))
             if isinstance(manifest, ManifestError):
                 verdicts.append(JudgedFile(path=path, error=manifest))
                 continue
             elsewhere = frozenset().union(*indexed[:done], *indexed[done + 1 :])
-            result = judging.judge(index, manifest, machine, elsewhere=elsewhere)
+            result = judging.judge(
+                index, manifest, machine, elsewhere=elsewhere, uses=uses.get(path)
+            )
             # Slow: each edit that is tried is judged as a file.
             mended = edits.smallest(index, result) if edit else None
             verdicts.append(JudgedFile(path=path, judged=result, edit=mended))
@@ -150,6 +155,18 @@ def _read_file(path: str, folder: str) -> tuple[str, ProjectManifest | ManifestE
         if not folder:
             raise
         return path, error
+
+
+def _uses(index: Index, manifests: Iterable[tuple[str, str]]) -> dict[str, Mapping[str, Traced]]:
+    """By the files at the top of a folder, the names that its code uses and some releases of their packages lack."""
+    uses: dict[str, Mapping[str, Traced]] = {}
+    by_file = {}
+    for path, folder in manifests:
+        if folder and os.path.normpath(os.path.dirname(path)) == os.path.normpath(folder):
+            if folder not in uses:
+                uses[folder] = source_imports(folder, removed_names(index)).uses
+            by_file[path] = uses[folder]
+    return by_file
 
 
 def _with_indexes(manifest: ProjectManifest | ManifestError) -> frozenset[str]:

@@ -8,7 +8,7 @@ that the file leaves open refuses it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from toolmatrix.codes.manifests import (
@@ -39,8 +39,9 @@ from toolmatrix.judging.libraries import Loading
 from toolmatrix.judging.soundness import Soundness
 from toolmatrix.judging.stubs import stubs
 from toolmatrix.judging.toolkits import LOADABLE, loads_toolkit, needs_toolkit, widened
+from toolmatrix.judging.uses import removed
 from toolmatrix.manifests import names as called
-from toolmatrix.manifests.model import CONDA, IMAGE, PIP, SYSTEM_PIP, ProjectManifest
+from toolmatrix.manifests.model import CONDA, IMAGE, PIP, SYSTEM_PIP, ProjectManifest, Traced
 from toolmatrix.request import manifests as reading
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.judgement import (
@@ -89,10 +90,12 @@ def judge(
     *,
     paired: bool = True,
     elsewhere: frozenset[str] = frozenset(),
+    uses: Mapping[str, Traced] | None = None,
 ) -> JudgedManifest:
     """Judge all environments of a manifest on a machine; unless `paired`, pairs without a refusal are left out.
 
-    `elsewhere` are packages for which another file names an index, as a README does for a file of requirements.
+    `elsewhere` are packages for which another file names an index, as a README does for a file of requirements; `uses`
+    are names of packages that the code beside the file uses.
     """
     known: dict[tuple[str, ...], JudgedEnvironment] = {}
     environments = []
@@ -110,7 +113,7 @@ def judge(
         if key not in known:
             if manifest.kind not in FOLLOWED:
                 parts = parts.replace(items=())
-            known[key] = _environment(index, parts, machine, manifest, paired=paired)
+            known[key] = _environment(index, parts, machine, manifest, uses, paired=paired)
         unknown = (*parts.unknown, *known[key].unknown)
         result = known[key].replace(name=environment.name, unknown=unknown)
         environments.append(result.of_lock() if environment.locked else result)
@@ -127,6 +130,7 @@ def _environment(
     parts: RequestedParts,
     machine: TargetMachine,
     manifest: ProjectManifest,
+    uses: Mapping[str, Traced] | None,
     *,
     paired: bool,
 ) -> JudgedEnvironment:
@@ -143,9 +147,10 @@ def _environment(
         own = replaced.request if replaced else request(about)
         refusals += (ManifestRefusal(finding=finding, parts=tuple(about), request=own),)
     loading = Loading(run, parts, complete=not manifest.unread)
+    lacking = removed(index, uses, parts, environment.installed) if uses else ()
     refusals += tuple(
         ManifestRefusal(finding=finding, parts=parts, request=request(parts))
-        for finding, parts in loading.findings(refusals)
+        for finding, parts in (*loading.findings(refusals), *lacking)
     )
     return JudgedEnvironment(
         name=parts.name,

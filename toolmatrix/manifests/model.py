@@ -212,8 +212,8 @@ class Item(Value):
     is compiled where it is installed. What one `command` installs holds together, and a later one takes its place.
     `upgrade` are the packages of a command that no installed release satisfies: those that it names, or all.
     `bounds`: it installs nothing, and holds where something else asks for it; `overrides`: in the place of what others
-    require of it. `installed`: it is there already, from an index that is not known. `imported`: code imports it, and
-    no file asks for it; `prose`: a sentence names its release.
+    require of it. `installed`: it is there already, from an index that is not known. `imported`: code
+    alone asks for it, by an import or a name that it uses; `prose`: a sentence names its release.
     """
 
     kind: str

@@ -37,7 +37,7 @@ from toolmatrix.request.documented import documented_releases
 from toolmatrix.request.judgement import RequestedPart, RequestedParts
 from toolmatrix.request.manifests import TOOLKIT, requested_parts
 from toolmatrix.request.names import Names
-from toolmatrix.request.removed import bounds, removed_names
+from toolmatrix.request.removed import removed_names, tightest
 from toolmatrix.solve import worlds
 from toolmatrix.solve.request import Ask
 from toolmatrix.value import Value
@@ -520,7 +520,7 @@ class _CaseReader:
         if PYTHON in documented and goes_on and PYTHON not in components:
             items.append(documented[PYTHON])
         wanted = {PYTHON, *components, *(component for component, _ in imported)}
-        items += bounds(self.index, self.modules.uses, wanted)
+        items += [use.item for use in tightest(self.index, self.modules.uses, wanted)]
         if items:
             self.weak |= {id(item) for item in items}
             self.extend(items)

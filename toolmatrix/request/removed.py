@@ -1,9 +1,10 @@
-"""The newest releases with what code uses: bounds of packages whose later releases lack a name."""
+"""Names that code uses and later releases of a package do not have, as bounds of the package."""
 
 from __future__ import annotations
 
 from toolmatrix.factbase import lookups
 from toolmatrix.manifests.model import PIP, PYTHON, Item
+from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,22 +16,46 @@ if TYPE_CHECKING:
 _TABLE = "removed-names"
 
 
-def removed_names(index: Index) -> Mapping[str, Mapping[str, str]]:
-    """By the whole name of a module or its member: its `component`, and the first release that lacks it (`before`)."""
-    return {cells["name"]: cells for _, cells in lookups.rows(index, _TABLE)}
+class RemovedName(NamedTuple):
+    """A name that code uses where `place` is: the component that had it, a selector of its releases, and the fact."""
+
+    name: str
+    place: Traced
+    component: str
+    releases: str
+    fact: str
+
+    @property
+    def item(self) -> Item:
+        """The bound as a line of a project."""
+        kind = PYTHON if self.component == PYTHON else PIP
+        return Item(
+            kind=kind,
+            name=self.component,
+            specifier=self.releases,
+            text=self.place,
+            imported=True,
+        )
 
 
-def bounds(index: Index, uses: Mapping[str, Traced], components: Container[str]) -> Iterator[Item]:
-    """The tightest bound of each component that comes of the names that code uses, at the place of the name."""
-    removed = removed_names(index)
-    items: dict[str, list[Item]] = {}
+def removed_names(index: Index) -> Mapping[str, tuple[str, str, str]]:
+    """By the whole name of a module or its member: its component, a selector of the releases with it, and the fact."""
+    return {
+        cells["name"]: (cells["component"], f"<{cells['before']}", fact)
+        for fact, cells in lookups.rows(index, _TABLE)
+    }
+
+
+def tightest(
+    index: Index, uses: Mapping[str, Traced], components: Container[str]
+) -> Iterator[RemovedName]:
+    """Of each of the components the name that code uses and the fewest releases have."""
+    removed = removed_names(index) if uses else {}
+    by_component: dict[str, list[RemovedName]] = {}
     for name, place in uses.items():
-        component = removed[name]["component"]
-        specifier = f"<{removed[name]['before']}"
-        kind = PYTHON if component == PYTHON else PIP
-        item = Item(kind=kind, name=component, specifier=specifier, text=place, imported=True)
-        if component in components:
-            items.setdefault(component, []).append(item)
-    for component, several in items.items():
+        use = RemovedName(name, place, *removed[name])
+        if use.component in components:
+            by_component.setdefault(use.component, []).append(use)
+    for component, several in by_component.items():
         scale = index.scale(component)
-        yield min(several, key=lambda item: scale.select(item.specifier))
+        yield min(several, key=lambda use: scale.select(use.releases))
