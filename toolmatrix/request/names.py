@@ -224,7 +224,8 @@ class Names:
 
             return spelling.nearest(wanted, scale.versions)
         below = scale.select(f"<{wanted}")
-        above = scale.select(f">{wanted}")
+        # What is asked for is unknown: the next is a post-release of it where there is one.
+        above = scale.select(f">={wanted}")
         neighbours = []
         if below:
             neighbours.append(scale.versions[below.bit_length() - 2])

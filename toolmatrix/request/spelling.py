@@ -30,6 +30,8 @@ _LIKE = 0.75
 _SLIP = 0.8
 # So many letters of the name of a distribution are enough beside its number.
 _DISTINCT_LETTERS = 3
+# The images of UBI are of RHEL, and call themselves so.
+_DISTROS = dict.fromkeys(("rhel", "red", "redhat"), "ubi")
 
 
 _X86 = ("x86_64", "x86-64", "x64", "amd64", "linux/amd64")
@@ -359,8 +361,9 @@ def distro(names: Names, text: str) -> str:
     letters = [word for word in words if word.isalpha()]
     # Ubuntu has two numbers and Debian one; what follows them is a point release.
     for version in (".".join(numbers[:2]), numbers[0]) if numbers and letters else ():
-        fitting = [name for name in known if name.startswith(letters[0]) and _ends(name, version)]
-        if len(fitting) == 1 and len(letters[0]) >= _DISTINCT_LETTERS:
+        first = _DISTROS.get(letters[0], letters[0])
+        fitting = [name for name in known if name.startswith(first) and _ends(name, version)]
+        if len(fitting) == 1 and len(first) >= _DISTINCT_LETTERS:
             return fitting[0]
     return ""
 
