@@ -228,8 +228,12 @@ priority = "explicit"
 
 def test_constraints_of_poetry_are_those_of_pep_440() -> None:
     base = ["python python>=3.9,<4 2", "pip torch>=2.1,<2.2 3"]
-    assert told("pyproject.toml", POETRY) == {"": base, "dev": [*base, "pip scipy==1.13.1 7"]}
-    scipy = asked("pyproject.toml", POETRY).environments[1].items[2]
+    assert told("pyproject.toml", POETRY) == {
+        "": base,
+        "python 3.9": ["python python==3.9.* 2", *base[1:]],
+        "dev": [*base, "pip scipy==1.13.1 7"],
+    }
+    scipy = asked("pyproject.toml", POETRY).environments[2].items[2]
     assert (scipy.indexes, scipy.alone) == (("https://example.org/mine",), True)
     assert unread("pyproject.toml", POETRY) == ["1.26.4: it is optional"]
 

@@ -59,6 +59,8 @@ class _Project:
         self.sources = {
             names.package_name(name): source for name, source in _table(self.uv, "sources").items()
         }
+        # The packages of Poetry that are for some Pythons or platforms alone.
+        self.conditional: set[str] = set()
         # What all groups have of each other.
         self.visited = 0
 
@@ -84,9 +86,13 @@ class _Project:
         bounds = [*self.bounds("constraint-dependencies"), *self.bounds("override-dependencies")]
         if base:
             yield ManifestEnvironment(name="", items=(*base, *bounds))
-        if oldest := self.oldest():
+        if oldest := self.oldest(base):
             series = oldest.specifier.strip("=.*")
-            locked = (oldest if item.kind == PYTHON else item for item in (*base, *bounds))
+            locked = (
+                oldest if item.kind == PYTHON else item
+                for item in (*base, *bounds)
+                if item.name not in self.conditional
+            )
             yield ManifestEnvironment(name=f"python {series}", items=tuple(locked), locked=True)
         groups: dict[str, list[Item]] = {}
         for head in ("project.optional-dependencies", "dependency-groups"):
@@ -160,14 +166,16 @@ class _Project:
             self.texts.section("requires-python")
             yield self.item(PYTHON, "python", specifier, self.texts.of(specifier))
 
-    def oldest(self) -> Item | None:
-        """The oldest Python of a project of uv, which looks for releases that go with every Python of the project."""
+    def oldest(self, items: Iterable[Item]) -> Item | None:
+        """The oldest Python of a project of uv or Poetry, which look for releases that go with all of its Pythons."""
+        tool = _table(self.body, "tool")
         # Of some environments alone the Pythons are others.
-        if "uv" not in _table(self.body, "tool") or "environments" in self.uv:
-            return None
-        for item in self.python():
-            if match := _OLDEST.search(item.specifier):
-                words = f"python {match[1]} that uv locks for"
+        lockers = [
+            name for name in ("uv", "poetry") if name in tool and "environments" not in self.uv
+        ]
+        for item in items if lockers else ():
+            if item.kind == PYTHON and (match := _OLDEST.search(item.specifier)):
+                words = f"python {match[1]} that {lockers[0]} locks for"
                 text = Traced(item.text.source, words, [*item.text.at[:1]] * len(words))
                 return item.replace(specifier=f"=={match[1]}.*", text=text)
         return None
@@ -218,8 +226,13 @@ class _Project:
         for name, entry in _table(section, "dependencies").items():
             fields = entry if isinstance(entry, dict) else {"version": entry}
             version = fields.get("version")
+            marker = fields.get("markers")
             if not isinstance(version, str) or {"git", "path", "url"} & fields.keys():
                 continue
+            if isinstance(marker, str) and requirements.marked(marker) is False:
+                continue
+            if {"markers", "python"} & fields.keys():
+                self.conditional.add(name)
             text = self.texts.of(version)
             if (longer := too_long(text)) is not None:
                 self.unread.append(longer)
