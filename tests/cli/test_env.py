@@ -470,6 +470,16 @@ def test_the_requirements_of_an_environment(lines: str, tmp_path: Path) -> None:
     assert not any("[" in pin for pin in plan.pins)
 
 
+def test_a_setup_that_imports_torch_is_run_beside_it(tmp_path: Path) -> None:
+    lines = "torch==2.5.1\nnumpy==2.1.3\ndetectron2\n"
+    plan = toolmatrix.env(write(tmp_path, {"requirements.txt": lines})).plans["x86"]
+    detectron = "'detectron2 @ git+https://github.com/facebookresearch/detectron2.git'"
+    assert plan.commands("uv")[1:] == [
+        "uv pip install torch==2.5.1 numpy==2.1.3 setuptools wheel",
+        f"uv pip install {detectron} --no-build-isolation",
+    ]
+
+
 def test_releases_before_the_known_ones_are_no_change(tmp_path: Path) -> None:
     # Of IPython the releases for this Python are known, and one of them is taken.
     files = {"requirements.txt": "torch==1.11.0\n", ".python-version": "3.8\n"}

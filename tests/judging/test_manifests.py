@@ -432,6 +432,11 @@ def test_the_smallest_edit_is_applied_and_judged_again(
     [
         ("numpy\nsklearn\n", ["TM123 + sklearn"], "scikit-learn"),
         ("numpy\nPIL>=1\n", ["TM123 + PIL>=1"], "pillow"),
+        (
+            "torch==2.5.1\ndetectron2\n",
+            ["TM123 + detectron2"],
+            "detectron2 @ git+https://github.com/facebookresearch/detectron2.git",
+        ),
         ("sklearn==0.0.post1\n", ["TM123 + sklearn==0.0.post1"], "scikit-learn"),
         ("keras\ntensorflow-gpu>=2.4\n", ["TM123 + tensorflow-gpu>=2.4"], "tensorflow"),
         # The first release installs, and so do earlier ones.

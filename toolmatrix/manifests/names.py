@@ -223,7 +223,7 @@ class Stub(NamedTuple):
     def reason(self) -> str:
         """Why it cannot be installed."""
         why = "its newest release only stops" if self.releases else "the index has no such package"
-        return f"{why}, and {'names ' if self.releases else 'its fork is '}{self.instead}"
+        return f"{why}, and {'names' if self.releases else 'what is meant is'} {self.instead}"
 
     def admitted(self, specifier: str) -> bool:
         """Whether a line takes one of its releases, as pip does not go on to another one where it stops."""

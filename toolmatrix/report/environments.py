@@ -35,6 +35,7 @@ TOOLS = ("uv", "pip")
 # So many lines of a reason are printed; a document has all.
 _MOST = 3
 _EXTRAS = re.compile(r"\[[^\]]*\]")
+_NAME = re.compile(r"[\w.-]+")
 _IMPORTED = "the code imports {}, and no file says which release it is written for"
 
 
@@ -125,9 +126,17 @@ class EnvironmentPlan(Value):
             "uv": [f"uv venv --python {self.python}"],
             "pip": [f"python{self.python} -m venv .venv", ". .venv/bin/activate"],
         }
-        besides = [*self.packages, *self.unchecked]
-        installs = variants.installs(self.builds, tool, besides)
+        compiled = [text for text in self.unchecked if _builds_beside(text)]
+        besides = [text for text in (*self.packages, *self.unchecked) if text not in compiled]
+        installs = variants.installs(self.builds, tool, besides, compiled)
         return [*create[tool], *(f"{install}{constraint}" for install in installs)]
+
+
+def _builds_beside(requirement: str) -> bool:
+    """True for a requirement whose source distribution imports what is installed before it."""
+    name = _NAME.match(requirement)
+    build = called.source_builds().get(called.package_name(name[0])) if name else None
+    return build is not None and bool(build.needs)
 
 
 def environment(

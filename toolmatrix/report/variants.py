@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from toolmatrix.solve.resolve import Resolution
     from toolmatrix.solve.support import Choice
 
+_NOT_ISOLATED = "--no-build-isolation"
+_BUILD_TOOLS = ("setuptools", "wheel")
 _UNQUOTED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./-_")
 """What no shell takes for anything else."""
 
@@ -236,22 +238,29 @@ def with_extras(build: Variant, chosen: Mapping[str, str]) -> Variant:
     package, _, existing = name.removesuffix("]").partition("[")
     return build.replace(
         requirement=f"{package}[{','.join(filter(None, (existing, *extras)))}]{pin}{release}",
-        arguments=(*build.arguments, "--no-build-isolation"),
+        arguments=(*build.arguments, _NOT_ISOLATED),
     )
 
 
 def installs(
-    variants: Sequence[Variant], tool: str = "pip", besides: Sequence[str] = ()
+    variants: Sequence[Variant],
+    tool: str = "pip",
+    besides: Sequence[str] = (),
+    compiled: Sequence[str] = (),
 ) -> list[str]:
     """The commands that install builds, one for each channel, and other packages of the default index beside them.
 
-    Packages of other indexes are installed before those that may need them, and what pip compiles last.
+    Packages of other indexes are installed before those that may need them, and what is `compiled` beside them last.
     """
     by_channel: dict[tuple[str, ...], list[str]] = {}
     for variant in variants:
         by_channel.setdefault(variant.arguments, []).extend(variant.requirement.split())
     if besides:
         by_channel.setdefault((), []).extend(besides)
+    if compiled:
+        # An environment of uv, or of Python 3.12, begins without them.
+        by_channel.setdefault((), []).extend(_BUILD_TOOLS)
+        by_channel.setdefault((_NOT_ISOLATED,), []).extend(compiled)
     if not by_channel:
         return []
     start = ["pip", "install"] if tool == "pip" else ["uv", "pip", "install"]
@@ -271,7 +280,7 @@ def _quoted(word: str) -> str:
 
 
 def _install_order(arguments: tuple[str, ...]) -> int:
-    return 2 if "--no-build-isolation" in arguments else 1 - bool(arguments)
+    return 2 if _NOT_ISOLATED in arguments else 1 - bool(arguments)
 
 
 def document(variant: Variant) -> BuildForm:

@@ -22,6 +22,7 @@ from toolmatrix.factbase.versions import SelectorError
 from toolmatrix.manifests import files, read
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.imports import SourceImports, source_imports
+from toolmatrix.manifests.installed import written
 from toolmatrix.manifests.model import (
     CONDA,
     IMAGE,
@@ -352,7 +353,9 @@ class _CaseReader:
         ):
             return item
         self.unread.append(NotRead(text=item.text, why=stub.reason))
-        return item.replace(name=stub.instead, specifier="")
+        name, address, _ = stub.instead.partition(" @ ")
+        text = written(item.text, stub.instead) if address else item.text
+        return item.replace(name=name, specifier="", text=text)
 
     def decided(self, entry: NotRead) -> Item | NotRead | None:
         """The item of a line whose marker the Python decides, None where it leaves the line out."""
@@ -580,7 +583,7 @@ class _CaseReader:
             for item in self.items
             if not item.bounds
             and called.package_name(item.name) not in names
-            and not self.is_line(item, lines)
+            and not any(line.part.item is item for line in lines)
         ]
         addresses = [entry for entry in self.unread if "://" in entry.text.text]
         prose = (item.text.source.path for item in self.items if item.prose)
@@ -603,10 +606,6 @@ class _CaseReader:
             compiled=tuple(self.compiled()),
             errors=tuple(self.errors),
         )
-
-    def is_line(self, item: Item, lines: Sequence[CaseLine]) -> bool:
-        """True if an item is among the lines."""
-        return any(line.part.item is item for line in lines)
 
     def line(self, part: RequestedPart) -> CaseLine | None:
         """The line of a part; None for what an image or the distribution brings beside the packages."""
