@@ -450,6 +450,11 @@ INSTALLED = {
         "numpy==1.26.4",
         "scipy==1.13.1",
     ],
+    # torch requires its libraries at one release each.
+    "torch==2.6.0\nnumpy==2.1.3\nnvidia-cudnn-cu12==8.9.2.26\nnvidia-cublas-cu12==12.1.3.1\n": [
+        "torch==2.6.0",
+        "numpy==2.1.3",
+    ],
     # What was not checked may require earlier releases of what nothing pins.
     "einops\nour-own-package==1.0\nnumpy<2\ntorch==2.1.0\nsix==1.16.0\ntqdm>=4,<5\n": [
         "torch==2.1.0",

@@ -22,7 +22,7 @@ from toolmatrix.factbase.evidence import weaker
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.pulling import BASE
 from toolmatrix.finding import Incompatibility
-from toolmatrix.judging import managed, missing
+from toolmatrix.judging import bundled, managed, missing
 from toolmatrix.judging.builds import unbuildable
 from toolmatrix.judging.effects import after_installs
 from toolmatrix.judging.installs import FOLLOWED, Installation
@@ -201,6 +201,7 @@ class _Environment:
                 *self.not_there(),
                 *self.contradictions(),
                 *self.without_accelerator(),
+                *bundled.pinned(self.index, self.parts, self.items, self.on_cuda, self.name),
             )
         }
         for question in self.questions():
@@ -223,6 +224,10 @@ class _Environment:
         for named, refusal in refusals.items():
             if not any(fewer < {*named} for fewer in hard):
                 yield refusal
+
+    def on_cuda(self, parts: Sequence[RequestedPart]) -> Request:
+        """The request that parts make as wheels for CUDA."""
+        return self.request(parts, self.targets[0], _WHEEL, "cuda")
 
     def not_there(self) -> Iterator[ManifestRefusal]:
         """Releases that the index does not have, images that cannot be pulled or used, and a pip that stops."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -186,6 +186,20 @@ def library_packages() -> Mapping[str, str]:
     """The packages of libraries that extras of frameworks bring, by component; `{cuda}` is the major of the toolkit."""
     packages_by_component: Mapping[str, str] = _read()["library_packages"]["packages"]
     return packages_by_component
+
+
+def library(package: str) -> tuple[str, str]:
+    """The component of a package with a library, and the major of the toolkit that it is for; both empty for others."""
+    for component, name in library_packages().items():
+        if match := re.fullmatch(name.format(cuda=r"(\d+)"), package):
+            return component, match[1]
+    return "", ""
+
+
+def is_bundled(package: str, beside: Container[str]) -> bool:
+    """True for a package of a library that one of some components requires at a release of its own."""
+    entry = _read()["bundled_packages"]
+    return entry["of"] in beside and re.fullmatch(entry["packages"], package) is not None
 
 
 def wheels_alone() -> frozenset[str]:

@@ -90,6 +90,7 @@ _LOCAL = re.compile(r"\+[\w.]+")
 _EXTENSION = re.compile(r"\b(?:CUDA|Cpp|SYCL)Extension\b")
 _EDITABLE = re.compile(r"^(?:-e|--editable)[\s=]+")
 _APART = "no file asks for it, and only code imports it that nothing else of the project imports"
+_BUNDLED = "what is installed beside it requires a release of its own"
 OF_PYTHON = "its marker depends on Python"
 """Why a line is not read that a Python decides."""
 
@@ -578,13 +579,11 @@ class _CaseReader:
         lines = [line for line in lines if line.component not in self.outside]
         # What a constraint bounds, or a later line replaces, is no further requirement.
         names = {line.package for line in lines} | {line.component for line in lines}
-        rest = [
-            item
-            for item in self.items
-            if not item.bounds
-            and called.package_name(item.name) not in names
-            and not any(line.part.item is item for line in lines)
-        ]
+        used = {id(line.part.item) for line in lines}
+        rest = [item for item in self.items if not item.bounds and id(item) not in used]
+        by_package = [(called.package_name(item.name), item) for item in rest]
+        bundled = [item for package, item in by_package if called.is_bundled(package, names)]
+        rest = [i for package, i in by_package if package not in names and i not in bundled]
         addresses = [entry for entry in self.unread if "://" in entry.text.text]
         prose = (item.text.source.path for item in self.items if item.prose)
         return RepositoryCase(
@@ -592,7 +591,10 @@ class _CaseReader:
                 dict.fromkeys((*(file.path for m in self.manifests for file in m.sources), *prose))
             ),
             lines=tuple(sorted(lines, key=self.order)),
-            unread=tuple(entry for entry in self.unread if entry not in addresses),
+            unread=(
+                *(entry for entry in self.unread if entry not in addresses),
+                *(NotRead(text=item.text, why=_BUNDLED) for item in bundled),
+            ),
             unchecked=(
                 *(item.requirement for item in rest if item.kind == PIP),
                 *(_EDITABLE.sub("", entry.text.text) for entry in addresses),
