@@ -70,11 +70,6 @@ SIGNATURE = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 """What only a paste has."""
-PACKAGE_LIST = re.compile(
-    r"\s*(?:# packages in environment at |# This file may be used to create an environment using"
-    r"|Package[ \t]+Version[ \t]*\r?\n-{5,} +-{5,})"
-)
-"""How a list of installed packages begins that was saved as a file of requirements."""
 
 # Colours of a terminal, and tags of a page.
 _NOISE = re.compile(
