@@ -475,6 +475,17 @@ def test_the_requirements_of_an_environment(lines: str, tmp_path: Path) -> None:
     assert not any("[" in pin for pin in plan.pins)
 
 
+def test_the_order_of_a_file_chooses_nothing(tmp_path: Path) -> None:
+    # The newest huggingface-hub goes with a transformers before those that require it.
+    lines = ["torch==2.4.0", "huggingface-hub", "transformers"]
+    first, second = (
+        toolmatrix.env(write(tmp_path / str(at), {"requirements.txt": "\n".join(ordered)}))
+        for at, ordered in enumerate((lines, lines[::-1]))
+    )
+    assert first.versions == second.versions
+    assert int(first.versions["transformers"].partition(".")[0]) > 3
+
+
 def test_a_setup_that_imports_torch_is_run_beside_it(tmp_path: Path) -> None:
     lines = "torch==2.5.1\nnumpy==2.1.3\ndetectron2\n"
     plan = toolmatrix.env(write(tmp_path, {"requirements.txt": lines})).plans["x86"]

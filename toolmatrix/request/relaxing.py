@@ -123,6 +123,15 @@ class _Relaxing:
         self.index = index
         self.components = index.header["components"]
         self.lines = lines
+        # The order of a file says nothing: what requires others is chosen before them, behind the frameworks.
+        places = {name: place for place, name in enumerate(self.components)}
+        self.in_order = sorted(
+            range(len(lines)),
+            key=lambda n: (
+                not self.components[lines[n].component]["framework"],
+                places.get(lines[n].component, len(places)),
+            ),
+        )
         self.make = request
         self.steps = [[_Step(0, line.asks), *self.weaker(line)] for line in lines]
         # A release that cannot be had is never asked for.
@@ -136,7 +145,7 @@ class _Relaxing:
 
     def request(self) -> Request:
         """The request of all lines as they are now."""
-        return self.make([ask for number in range(len(self.lines)) for ask in self.asks(number)])
+        return self.make([ask for number in self.in_order for ask in self.asks(number)])
 
     def widen(self) -> Unsatisfiable | None:
         """Widen lines until there is an answer; the refusal where no line is left that could be."""
