@@ -10,24 +10,22 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
+from typing import Any, Protocol
 
 from toolmatrix.errors import UsageError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any, Protocol
 
-    class StoredFiles(Protocol):
-        """Where the files of a store are."""
+class StoredFiles(Protocol):
+    """Where the files of a store are."""
 
-        def read(self, name: str) -> bytes | None:
-            """What a file holds; None where it is not there or cannot be read."""
+    def read(self, name: str) -> bytes | None:
+        """What a file holds; None where it is not there or cannot be read."""
 
-        def write(self, name: str, data: bytes) -> None:
-            """Write a file, whole or not at all; a failure is ignored."""
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file, whole or not at all; a failure is ignored."""
 
 
 SIZE = 2048

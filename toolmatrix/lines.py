@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import AnyStr
+from typing import AnyStr
 
 MARK = "#$ "
 """The prefix of all that nvcc says of its plan."""

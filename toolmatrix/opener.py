@@ -9,10 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from io import BufferedReader
+from io import BufferedReader
 
 _STREAMS = ("/dev/fd/", "/proc/self/fd/")
 # It is empty.

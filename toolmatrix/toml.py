@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
+from typing import Any
 
-from toolmatrix.errors import Position
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from toolmatrix.errors import ToolmatrixError
-
+from toolmatrix.errors import Position, ToolmatrixError
 
 # `tomllib` takes the square of the time for a number of twice as many digits or a key of twice as many parts, and no
 # interpreter prints such a number. Nothing that is read here has either.

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     Wanted: TypeAlias = str | Mapping[str, str | int] | Iterable[str]
     Path: TypeAlias = str | PathLike[str]
     Matrix: TypeAlias = "OpenMatrix | Path | Sequence[Path] | bytes | None"
+else:
+    # Annotations are never evaluated, so that these names need mean nothing.
+    Words = Wanted = Path = Matrix = None
 
 # A pipe: 80 columns, no colours.
 PLAIN = Terminal()

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterator
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.index import Index
 
 TABLE = "nvcc-wheels"
 COMPONENT = "cuda"

@@ -10,29 +10,28 @@ from __future__ import annotations
 
 import base64
 import os
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 from toolmatrix.errors import MatrixError, Position, ToolmatrixError, ToolMissing, UsageError
 from toolmatrix.factbase.bundle import LARGEST, LONGEST_HEAD, NAME
 from toolmatrix.opener import open_file, read_file
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Protocol
 
-    class ByteStream(Protocol):
-        """Bytes that are read piece by piece."""
+class ByteStream(Protocol):
+    """Bytes that are read piece by piece."""
 
-        def read(self, size: int, /) -> bytes:
-            """At most so many bytes, none at the end."""
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes, none at the end."""
 
-        def close(self) -> None:
-            """Give up what is left."""
+    def close(self) -> None:
+        """Give up what is left."""
 
-    OpenFile = Callable[[str], ByteStream]
-    """Opens a bundle, or the file of the same name with this ending. Raises ToolmatrixError."""
+
+OpenFile = Callable[[str], ByteStream]
+"""Opens a bundle, or the file of the same name with this ending. Raises ToolmatrixError."""
 
 _SUFFIX, _SIGNATURE = ".tmx", ".minisig"
 _ARTIFACT = ("oci:", "registry:")

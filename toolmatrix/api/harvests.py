@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import os.path
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from toolmatrix.documents import Amount, Count
@@ -11,15 +12,10 @@ from toolmatrix.errors import MatrixError, UsageError
 from toolmatrix.factbase import yamlfile
 from toolmatrix.factbase.store import cache_folder
 from toolmatrix.harvest import runs
+from toolmatrix.harvest.runs import FactDifference
 from toolmatrix.outputs import os_errors_as
 from toolmatrix.value import Document, Value
 from toolmatrix.wording import plural
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from toolmatrix.harvest.runs import FactDifference
 
 
 class HarvestedFile(Value):

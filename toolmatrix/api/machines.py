@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from toolmatrix.api.caller import caller
 from toolmatrix.errors import NothingMatched, UsageError
-from toolmatrix.request.fields import HOST, STDIN, is_machine
+from toolmatrix.factbase.index import Index
+from toolmatrix.request.fields import HOST, STDIN, Fields, is_machine
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.request.fields import Fields
 
 
 class SeenMachine(Value):

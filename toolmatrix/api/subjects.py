@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from functools import partial
+from typing import IO, Any
 
 from toolmatrix import document_store, opener
-from toolmatrix.api import PLAIN, Outcome, as_json, path_list, split_words
+from toolmatrix.api import PLAIN, Matrix, Outcome, Path, Words, as_json, path_list, split_words
 from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.errors import Position, UsageError
@@ -16,17 +18,10 @@ from toolmatrix.inspection.layers import LayerStore
 from toolmatrix.inspection.subjects import read_subjects
 from toolmatrix.report import verdicts
 from toolmatrix.report.annotations import sarif
+from toolmatrix.report.terminal import Terminal
 from toolmatrix.request.fields import Fields, settled
 from toolmatrix.value import Value
 from toolmatrix.wording import plural
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import IO, Any
-
-    from toolmatrix.api import Matrix, Path, Words
-    from toolmatrix.report.terminal import Terminal
 
 _IMAGES = "images"
 """The folder of the user's cache for what was read of images."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os.path
+from collections.abc import Mapping
+from typing import Any
 
 from toolmatrix.command import all_options
 from toolmatrix.command.option import Option, toml_kind
@@ -11,11 +13,6 @@ from toolmatrix.errors import ConfigError, Position
 from toolmatrix.opener import read_file
 from toolmatrix.request.fields import BadValue
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 _TABLES = ("request", "environments")
 # Maximum bytes of a file.

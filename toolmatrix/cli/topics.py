@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
 from toolmatrix import resources
 from toolmatrix.command import COMMANDS
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    Rows = Sequence[Sequence[str]]
+Rows = Sequence[Sequence[str]]
 
 # The codes of the classes of `toolmatrix.errors`, and those of `main`.
 EXIT_CODES = {

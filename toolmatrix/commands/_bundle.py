@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Any
 
-from toolmatrix.api import Report
+from toolmatrix.api import Path, Report
 from toolmatrix.api.caller import caller
-from toolmatrix.api.requests import open_matrix
+from toolmatrix.api.requests import OpenMatrix, open_matrix
 from toolmatrix.documents import Annotated, Count, MatrixHead
 from toolmatrix.errors import UsageError
 from toolmatrix.factbase import bundle
 from toolmatrix.factbase.store import built_in_paths
 from toolmatrix.outputs import os_errors_as, replace_files
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from toolmatrix.api import Path
-    from toolmatrix.api.requests import OpenMatrix
 
 SCHEMA = "toolmatrix.exported-bundle/1"
 

@@ -11,6 +11,7 @@ import os.path
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 
+from toolmatrix.api import Matrix
 from toolmatrix.api.builds import Built
 from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix
@@ -19,10 +20,6 @@ from toolmatrix.factbase.index import Index
 from toolmatrix.lockfile.model import Lock
 from toolmatrix.rendering import pinning
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.api import Matrix
 
 ARCHIVE = ".oci.tar"
 _METADATA = ".metadata.json"

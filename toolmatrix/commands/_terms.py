@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import partial
 
-from toolmatrix.api import Report
+from toolmatrix.api import Matrix, Report
 from toolmatrix.api.requests import read_request
 from toolmatrix.documents import Annotated, Evidence, MatrixHead, TypedDict
 from toolmatrix.errors import ToolmatrixError
 from toolmatrix.factbase import terms
+from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import Term
 from toolmatrix.report import answer, claims, terminal
+from toolmatrix.report.terminal import Terminal
 from toolmatrix.request.names import Names
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from toolmatrix.api import Matrix
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.term/1"
 # Columns about the name itself, and the column that the first line shows.

@@ -6,11 +6,14 @@ import os
 import re
 import time
 import zipfile
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from hashlib import sha256
 from html import escape
+from typing import Any
 from urllib.parse import quote
 
+from toolmatrix.api import Matrix, Path
 from toolmatrix.api.caller import caller
 from toolmatrix.api.harvests import Effort, cache, compare_with_file
 from toolmatrix.api.requests import open_matrix
@@ -19,15 +22,8 @@ from toolmatrix.command.option import option
 from toolmatrix.commands.harvest import Harvested
 from toolmatrix.errors import HarvestRefused, OutputError, Position, UsageError
 from toolmatrix.factbase.versions import Scale, SelectorError
+from toolmatrix.harvest.families import HarvestContext
 from toolmatrix.outputs import file_digest, os_errors_as
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from toolmatrix.api import Matrix, Path
-    from toolmatrix.harvest.families import HarvestContext
 
 _SOURCES = ("index", "wheel", "requirements")
 # The name of a package (PEP 508), in lower case, and its version.

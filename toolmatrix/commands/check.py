@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from functools import partial
 
-from toolmatrix.api import split_words, this_day
+from toolmatrix.api import Path, Report, Words, split_words, this_day
 from toolmatrix.api.caller import caller
 from toolmatrix.api.checks import Workers, findings_report, load_matrix
 from toolmatrix.api.checks import files as files_of
-from toolmatrix.api.requests import open_matrix, paths_of
+from toolmatrix.api.requests import OpenMatrix, open_matrix, paths_of
 from toolmatrix.command import PRINTED, command, options
 from toolmatrix.command.option import option
 from toolmatrix.command.options import EXECUTOR, JOBS, STALE
 from toolmatrix.commands import _renders
 from toolmatrix.errors import Position, UsageError
 from toolmatrix.judging import lints, sweep
+from toolmatrix.judging.sweep import ReleaseOutcome
 from toolmatrix.report.findings import MatrixReport
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from toolmatrix.api import Path, Report, Words
-    from toolmatrix.api.requests import OpenMatrix
-    from toolmatrix.judging.sweep import ReleaseOutcome
 
 
 @command(

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Sequence
 
-from toolmatrix.command import COMMANDS, all_options, command, meanings
+from toolmatrix.cli.context import Context
+from toolmatrix.command import COMMANDS, Command, all_options, command, meanings
+from toolmatrix.command.option import Option
 from toolmatrix.command.options import COMMON
 from toolmatrix.errors import ToolmatrixError, UsageError
+from toolmatrix.factbase.index import Index
 from toolmatrix.request.spelling import suggestion
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from toolmatrix.cli.context import Context
-    from toolmatrix.command import Command
-    from toolmatrix.command.option import Option
-    from toolmatrix.factbase.index import Index
 
 KINDS = (
     *("target", "accelerator", "from", "component", "release", "fact"),

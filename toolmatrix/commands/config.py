@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from toolmatrix.cli.prepare import unknown_variables
+from toolmatrix.cli.context import Context
+from toolmatrix.cli.prepare import Origin, unknown_variables
 from toolmatrix.command import command
 from toolmatrix.documents import Annotated, Literal, TypedDict
 from toolmatrix.report.terminal import columns
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.cli.context import Context
-    from toolmatrix.cli.prepare import Origin
 
 
 class OriginPlace(TypedDict):

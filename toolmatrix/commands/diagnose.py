@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from functools import lru_cache
+from typing import TextIO
 
-from toolmatrix.api import Report, as_json, log_of
+from toolmatrix.api import Matrix, Path, Report, as_json, log_of
 from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix, request_context
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
 from toolmatrix.compilation import log_file
+from toolmatrix.factbase.index import Index
 from toolmatrix.judging import diagnose as judge
 from toolmatrix.lockfile.lock_file import read
 from toolmatrix.logs import signatures
-from toolmatrix.logs.log import Fix, observe
+from toolmatrix.logs.log import Fix, ObservedLog, observe
+from toolmatrix.logs.signatures import SignatureCatalog
 from toolmatrix.report.annotations import sarif
 from toolmatrix.report.diagnosis import DiagnosisReport
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import TextIO
-
-    from toolmatrix.api import Matrix, Path
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.logs.log import ObservedLog
-    from toolmatrix.logs.signatures import SignatureCatalog
 
 # The default number of reported causes.
 MOST = 10

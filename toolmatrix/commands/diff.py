@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from toolmatrix.api import Report
+from toolmatrix.api import Matrix, Path, Report, Words
 from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.api.subjects import layer_store, piped_archive, targets_of
@@ -22,26 +22,26 @@ from toolmatrix.command.options import (
 )
 from toolmatrix.documents import Annotated, Any, Count, NonEmpty, Pair, TypedDict
 from toolmatrix.errors import NothingMatched, UsageError
+from toolmatrix.factbase.index import Index
 from toolmatrix.inspection import host
-from toolmatrix.inspection.model import EXPECTED, SUSPICIOUS, Comparison, Difference, Held
+from toolmatrix.inspection.layers import LayerStore
+from toolmatrix.inspection.model import (
+    EXPECTED,
+    SUSPICIOUS,
+    Comparison,
+    Difference,
+    Held,
+    Inventory,
+)
 from toolmatrix.judging import comparison, validation
 from toolmatrix.judging.validation import Baseline
 from toolmatrix.lockfile import lock_file, model
+from toolmatrix.lockfile.model import Lock
 from toolmatrix.report import claims, differences, port
 from toolmatrix.report.terminal import SIGNS, Terminal, blocks, columns, cut, printable, some
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolmatrix.api import Matrix, Path, Words
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.inspection.layers import LayerStore
-    from toolmatrix.inspection.model import Inventory
-    from toolmatrix.lockfile.model import Lock
-
-    Named = tuple[str, Lock]
-    """A lock and its path."""
+Named = tuple[str, Lock]
+"""A lock and its path."""
 
 
 @command(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
-from toolmatrix.api import Report, split_words, this_day
+from toolmatrix.api import Matrix, Path, Report, Words, split_words, this_day
 from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.api.subjects import Validation, targets_of
+from toolmatrix.cli.context import Context
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command import options as shared
 from toolmatrix.command.option import option
@@ -18,11 +19,6 @@ from toolmatrix.inspection import host, system
 from toolmatrix.judging import machine
 from toolmatrix.judging.validation import Baseline
 from toolmatrix.report import terminal
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.api import Matrix, Path, Words
-    from toolmatrix.cli.context import Context
 
 
 class ChecksDocument(TypedDict):

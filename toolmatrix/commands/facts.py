@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from toolmatrix.api import Report, this_day
+from toolmatrix.api import Matrix, Report, this_day
 from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.command import PRINTED, command
@@ -13,16 +14,10 @@ from toolmatrix.command.options import STALE
 from toolmatrix.errors import NothingMatched
 from toolmatrix.report import fact_pages as report
 from toolmatrix.report.fact_pages import FactEntry, Pages
+from toolmatrix.report.terminal import Terminal
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from toolmatrix.api import Matrix
-    from toolmatrix.report.terminal import Terminal
-
-    Page = tuple[Callable[[Terminal], str], list[FactEntry]]
-    """The words of a fact, a table or a component, and its entries."""
+Page = tuple[Callable[[Terminal], str], list[FactEntry]]
+"""The words of a fact, a table or a component, and its entries."""
 
 
 @command(

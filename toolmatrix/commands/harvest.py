@@ -4,43 +4,35 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from functools import partial
 
 from toolmatrix import resources
-from toolmatrix.api import PLAIN, Outcome, this_day
+from toolmatrix.api import PLAIN, Outcome, Path, this_day
 from toolmatrix.api.caller import caller
 from toolmatrix.api.checks import Workers
 from toolmatrix.api.harvests import (
     Effort,
+    HarvestedFile,
     cache,
     compare_with_file,
     describe_changes,
     folder_lock,
     state_of,
 )
-from toolmatrix.api.requests import open_matrix, paths_of
+from toolmatrix.api.requests import OpenMatrix, open_matrix, paths_of
 from toolmatrix.command import command
 from toolmatrix.command.option import option
 from toolmatrix.command.options import CHECK, EXECUTOR
 from toolmatrix.documents import Annotated, Any, Count, HasIs, Literal, TypedDict
-from toolmatrix.errors import UsageError
+from toolmatrix.errors import MatrixError, UsageError
 from toolmatrix.harvest import base_matrix, families, runs
-from toolmatrix.harvest.families import HarvestContext
+from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.judging.pool import IndexedWork
 from toolmatrix.outputs import replace_files
+from toolmatrix.report.terminal import Terminal
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from toolmatrix.api import Path
-    from toolmatrix.api.harvests import HarvestedFile
-    from toolmatrix.api.requests import OpenMatrix
-    from toolmatrix.errors import MatrixError
-    from toolmatrix.harvest.families import Family
-    from toolmatrix.report.terminal import Terminal
 
 
 class CellDifference(HasIs):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
-from toolmatrix.api import PLAIN, Printed
+from toolmatrix.api import PLAIN, Matrix, Path, Printed
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.api.subjects import layer_store, piped_archive
 from toolmatrix.command import PRINTED, command
@@ -13,11 +13,6 @@ from toolmatrix.command.options import ALL, NO_RUN, NO_STORE, PLATFORM, STORE, S
 from toolmatrix.inspection.model import Inventory, Seen
 from toolmatrix.judging import validation
 from toolmatrix.report.terminal import Terminal, columns, plural, printable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.api import Matrix, Path
-
 
 # Features that are counted and not listed; `--json` has them, `--all` lists them.
 _QUIET = ("cpu:", "dpkg:", "apk:", "conda:", "rpm:", "dist:", "soname:", "env:", "label:")

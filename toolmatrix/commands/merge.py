@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from toolmatrix.api import path_list
+from collections.abc import Iterable
+
+from toolmatrix.api import Path, path_list
 from toolmatrix.api.subjects import Validation, note_not_attached, read_file, subjects_in_lists
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.option import option
 from toolmatrix.errors import UsageError
 from toolmatrix.judging import validation
 from toolmatrix.outputs import LARGEST_RESULTS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from toolmatrix.api import Path
 
 
 @command(

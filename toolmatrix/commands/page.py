@@ -14,12 +14,14 @@ import sys
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatch
 from importlib.util import find_spec
+from typing import Any
 
 from toolmatrix import __version__, resources
-from toolmatrix.api import Report
+from toolmatrix.api import Matrix, Path, Report
 from toolmatrix.api.caller import Caller, call_for, caller
 from toolmatrix.api.explorer import FUNCTIONS, Explorer
 from toolmatrix.api.news import changes, open_earlier
@@ -37,18 +39,11 @@ from toolmatrix.factbase.bundle import zipped
 from toolmatrix.factbase.index import Index, in_memory
 from toolmatrix.factbase.store import cache_folder
 from toolmatrix.outputs import os_errors_as, replace_files
+from toolmatrix.report.fact_pages import FactLine
 from toolmatrix.report.terminal import plural
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
-
-    from toolmatrix.api import Matrix, Path
-    from toolmatrix.report.fact_pages import FactLine
-
-    Facts = dict[str, tuple[str, FactLine]]
-    """By id: the component, and the fact as a list of facts has it."""
+Facts = dict[str, tuple[str, FactLine]]
+"""By id: the component, and the fact as a list of facts has it."""
 
 
 SCHEMA = "toolmatrix.page/1"

@@ -7,12 +7,8 @@ from toolmatrix.command import command
 from toolmatrix.documents import Annotated, Any, Literal, TypedDict
 from toolmatrix.errors import NothingMatched
 from toolmatrix.report.rules import CodePage, load_rules
-from toolmatrix.report.terminal import columns, wrap
+from toolmatrix.report.terminal import Terminal, columns, wrap
 from toolmatrix.request.spelling import suggestion
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.report.terminal import Terminal
 
 
 class RulesDocument(TypedDict):

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from toolmatrix.api import Report
+from toolmatrix.api import Matrix, Report
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.command import COMMANDS, PRINTED, all_options, command, every_format, meanings
 from toolmatrix.command.option import option
 from toolmatrix.documents import Annotated, Any, MatrixHead, Ordinal, TypedDict
 from toolmatrix.errors import NothingMatched, ToolmatrixError
+from toolmatrix.factbase.index import Index
 from toolmatrix.report import answer, terminal
+from toolmatrix.report.terminal import Terminal
 from toolmatrix.request.names import Names, check_length
 from toolmatrix.value import Document
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from toolmatrix.api import Matrix
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.report.terminal import Terminal
 
 MOST = 20
 """So many hits fit on a screen."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from toolmatrix.api import Report
+from toolmatrix.api import Matrix, Report
 from toolmatrix.api.requests import with_online_packages
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.options import ALL, ONLINE
@@ -12,17 +13,11 @@ from toolmatrix.commands._terms import find, report
 from toolmatrix.documents import Annotated, Count, Evidence, MatrixHead, NotRequired, TypedDict
 from toolmatrix.errors import NothingMatched
 from toolmatrix.factbase import evidence as words
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.records import ClaimRecord, ComponentFacts
 from toolmatrix.report import answer, claims, remarks, terminal, variants
+from toolmatrix.report.terminal import Terminal
 from toolmatrix.request.names import Names
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from toolmatrix.api import Matrix
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.factbase.records import ClaimRecord, ComponentFacts
-    from toolmatrix.report.terminal import Terminal
 
 
 @command(

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from typing import Any
 
-from toolmatrix.api import locks, log_of, split_words, stage_answers
+from toolmatrix.api import Matrix, Path, Words, locks, log_of, split_words, stage_answers
 from toolmatrix.api.answers import NoAnswer
 from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix, read_kept_releases, request_context
 from toolmatrix.api.stages import Compared, DriverCall, Stages, Wanted
 from toolmatrix.api.stages import ask as ask_driver
 from toolmatrix.api.subjects import targets_of
+from toolmatrix.cli.context import Context
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command import options as shared
 from toolmatrix.command.option import option
 from toolmatrix.command.options import EXIT_CODE, JOBS
 from toolmatrix.errors import UsageError
+from toolmatrix.factbase.index import Index
 from toolmatrix.lockfile import lock_file
 from toolmatrix.lockfile.model import DEFAULT, Lock
 from toolmatrix.request.fields import OPTIONS, Fields
 from toolmatrix.request.read import read as read_request
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from toolmatrix.api import Matrix, Path, Words
-    from toolmatrix.cli.context import Context
-    from toolmatrix.factbase.index import Index
 
 # The first word of `stages diff OLD NEW`; a file of that name is `./diff`.
 _PAIR = "diff"

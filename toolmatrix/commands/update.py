@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from functools import partial
 from shutil import rmtree
+from typing import Any
 
-from toolmatrix.api import Report, feeds, this_day
+from toolmatrix.api import Path, Report, feeds, this_day
 from toolmatrix.api.caller import caller
 from toolmatrix.api.harvests import folder_lock
 from toolmatrix.api.requests import forget_built_in
@@ -26,14 +28,7 @@ from toolmatrix.factbase.store import (
     write_folder,
 )
 from toolmatrix.outputs import os_errors_as, replace_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from toolmatrix.api import Path
-    from toolmatrix.report.terminal import Terminal
+from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.update/1"
 # Digits of the digest of a bundle that name its folder.

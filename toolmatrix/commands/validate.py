@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
-from toolmatrix.api import split_words
+from toolmatrix.api import Matrix, Path, Wanted, Words, split_words
 from toolmatrix.api.arguments import words
 from toolmatrix.api.caller import caller
 from toolmatrix.api.requests import open_matrix
@@ -32,17 +33,11 @@ from toolmatrix.command.options import (
     targets,
 )
 from toolmatrix.errors import Position, UsageError
+from toolmatrix.finding import Judged
 from toolmatrix.inspection import subjects as subject_lists
 from toolmatrix.judging import validation
 from toolmatrix.judging.pool import Pool, WorkBounds
 from toolmatrix.judging.validation import REGISTRY, Baseline, Validator, expectations_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolmatrix.api import Matrix, Path, Wanted, Words
-    from toolmatrix.finding import Judged
 
 # Bounds of a subject where an option names none, or 0: seconds, seconds of processor time, and MiB.
 _PATIENCE = 3600

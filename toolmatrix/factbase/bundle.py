@@ -13,17 +13,14 @@ import os
 import re
 import zipfile
 import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
+from typing import Any
 
 from toolmatrix import __version__
 from toolmatrix.errors import MatrixError, Position
 from toolmatrix.factbase import installed, load
 from toolmatrix.factbase.index import FORMAT, Index, IndexDamaged, in_memory
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any
 
 SCHEMA = "toolmatrix.bundle/1"
 NAME = f"matrix-{FORMAT.rpartition('/')[2]}.tmx"

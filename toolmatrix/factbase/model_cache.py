@@ -11,23 +11,19 @@ import marshal
 import os
 import sys
 from collections import deque
+from collections.abc import Iterable, Mapping
 from itertools import repeat
+from typing import Any, TypeVar
 
 from toolmatrix.errors import MatrixError
 from toolmatrix.factbase import compile as compiling
 from toolmatrix.factbase import load, minimums, model, store
+from toolmatrix.factbase.model import Matrix
 from toolmatrix.factbase.yamlfile import YamlNode
+from toolmatrix.value import Value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any, TypeVar
-
-    from toolmatrix.factbase.model import Matrix
-    from toolmatrix.value import Value
-
-    _Key = TypeVar("_Key")
-    _Fact = TypeVar("_Fact")
+_Key = TypeVar("_Key")
+_Fact = TypeVar("_Fact")
 
 
 def changed(below: Matrix, matrix: Matrix) -> set[str] | None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.factbase.records import Term
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.records import Term
 
 
 def plain(text: str) -> str:

@@ -7,19 +7,16 @@ Raises MatrixError with the position of the row or key at fault.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
 from toolmatrix.factbase import layout, pieces, tables
 from toolmatrix.factbase.model import Channel, Claim, Component, Release, TableRow
+from toolmatrix.factbase.pieces import Recorder
+from toolmatrix.factbase.tables import FactTable, PrintedRow
 from toolmatrix.factbase.versions import Scale, sort
+from toolmatrix.factbase.yamlfile import YamlNode
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-    from typing import Any
-
-    from toolmatrix.factbase.pieces import Recorder
-    from toolmatrix.factbase.tables import FactTable, PrintedRow
-    from toolmatrix.factbase.yamlfile import YamlNode
 
 ONLY_THESE = "no-other-build"
 """The rule by which what no known channel publishes does not exist."""

@@ -5,10 +5,19 @@ from __future__ import annotations
 import itertools
 import json
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any, TypeVar
 
 from toolmatrix.factbase import minimums, pulling, records, versions
-from toolmatrix.factbase.compiled import union
+from toolmatrix.factbase.compiled import (
+    Compiled,
+    CompiledBinding,
+    CompiledClaim,
+    CompiledDispute,
+    SoftConstraint,
+    union,
+)
 from toolmatrix.factbase.index import (
     BLOCK,
     FORMAT,
@@ -18,6 +27,7 @@ from toolmatrix.factbase.index import (
     INDEPENDENTS_PACKED,
     REPEATED,
     ROWS,
+    Index,
     component_file,
     facts_file,
     first_number,
@@ -31,31 +41,18 @@ from toolmatrix.factbase.model import (
     REPORTS,
     SUPPORT,
     TERM_LIST,
+    Claim,
     Component,
     PackageCode,
     Release,
+    TableRow,
 )
 from toolmatrix.factbase.pieces import SEVERAL
+from toolmatrix.factbase.versions import Scale
+from toolmatrix.value import NamedTuple, Value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Any, TypeVar
-
-    from toolmatrix.factbase.compiled import (
-        Compiled,
-        CompiledBinding,
-        CompiledClaim,
-        CompiledDispute,
-        SoftConstraint,
-    )
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.factbase.model import Claim, TableRow
-    from toolmatrix.factbase.versions import Scale
-    from toolmatrix.value import NamedTuple, Value
-
-    _Fact = TypeVar("_Fact")
-    _Record = TypeVar("_Record", bound=NamedTuple)
+_Fact = TypeVar("_Fact")
+_Record = TypeVar("_Record", bound=NamedTuple)
 
 _ROW = records.KINDS.index(records.RowRecord)
 # The columns of lists of images.

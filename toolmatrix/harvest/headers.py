@@ -9,18 +9,15 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.harvest import programs
 from toolmatrix.harvest.families import counted, series
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeVar
-
-    _Version = TypeVar("_Version")
+_Version = TypeVar("_Version")
 
 COMPILER = "g++"
 OVERRIDE = "-allow-unsupported-compiler"

@@ -9,13 +9,10 @@ import json
 import os.path
 import re
 import sys
+from collections.abc import Iterator
 from importlib import metadata
 from traceback import walk_tb
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+from typing import Any
 
 _LONGEST = 300
 """Characters of the message of an exception."""

@@ -7,7 +7,7 @@ matrix/porting.yaml; what no rule expects is suspicious.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +20,7 @@ from toolmatrix.inspection.model import (
     Comparison,
     Difference,
     Held,
+    Inventory,
     Seen,
     Unseen,
 )
@@ -28,17 +29,11 @@ from toolmatrix.judging.expectations import COMPONENTS, admits
 from toolmatrix.resources import load_yaml, porting_path
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from toolmatrix.inspection.model import Inventory
-
-    Why = Callable[[str], tuple[str, str]]
-    """Why a feature matters, and the source that says so; empty where it is unknown."""
-    Judgement = tuple[str, str, str]
-    """A verdict, why, and the source that says so."""
-    Sides = tuple["_Side", "_Side"]
+Why = Callable[[str], tuple[str, str]]
+"""Why a feature matters, and the source that says so; empty where it is unknown."""
+Judgement = tuple[str, str, str]
+"""A verdict, why, and the source that says so."""
+Sides = tuple["_Side", "_Side"]
 
 
 ALWAYS = "always"

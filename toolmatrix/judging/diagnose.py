@@ -7,29 +7,22 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from toolmatrix.errors import Position
 from toolmatrix.factbase import lookups
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.records import ReportRecord
 from toolmatrix.factbase.versions import Scale, SelectorError
-from toolmatrix.finding import SEVERITIES
+from toolmatrix.finding import SEVERITIES, Incompatibility
 from toolmatrix.judging import log_constraints
 from toolmatrix.judging import stage_facts as facts
-from toolmatrix.logs.log import Cause, Diagnosis, Involved
-from toolmatrix.logs.signatures import BY_REPORT, major, symptoms
+from toolmatrix.judging.log_constraints import Constraints
+from toolmatrix.logs.log import Cause, Diagnosis, Fix, Involved, Match, ObservedLog
+from toolmatrix.logs.signatures import BY_REPORT, Signature, SignatureCatalog, major, symptoms
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.factbase.records import ReportRecord
-    from toolmatrix.finding import Incompatibility
-    from toolmatrix.judging.log_constraints import Constraints
-    from toolmatrix.logs.log import Fix, Match, ObservedLog
-    from toolmatrix.logs.signatures import Signature, SignatureCatalog
-
-    Solve = Callable[[Sequence[str]], Fix | None]
-    """Answers the words of a request, None where it does not resolve."""
+Solve = Callable[[Sequence[str]], Fix | None]
+"""Answers the words of a request, None where it does not resolve."""
 
 # The reason of a failure may follow so many lines below it.
 _HEADLINE = 50

@@ -6,6 +6,9 @@ what that says about the same compile.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
 from toolmatrix.codes.plans import (
     ANSWERS,
     CANNOT_TELL,
@@ -16,30 +19,32 @@ from toolmatrix.codes.plans import (
     DeviceFinding,
 )
 from toolmatrix.compilation import expected as expecting
+from toolmatrix.compilation.expected import Expected
+from toolmatrix.compilation.model import Plan, Stage
 from toolmatrix.errors import Position
 from toolmatrix.factbase import lookups
-from toolmatrix.finding import union_of_fields
+from toolmatrix.factbase.index import Index
+from toolmatrix.finding import Finding, union_of_fields
 from toolmatrix.judging import stage_archs, stage_flags
 from toolmatrix.judging import stage_facts as facts
-from toolmatrix.judging.stage_archs import CUBIN, LTO, OBJECT, OPTIX, PTX_TEXT, TILE
+from toolmatrix.judging.stage_archs import (
+    CUBIN,
+    LTO,
+    OBJECT,
+    OPTIX,
+    PTX_TEXT,
+    TILE,
+    DeviceCode,
+    DeviceImage,
+    DevicePart,
+)
 from toolmatrix.judging.stage_facts import PTX, SASS, Toolkit
 from toolmatrix.judging.stage_flags import ADDED
 from toolmatrix.request import compiles
+from toolmatrix.request.compiles import KnownOrder
 from toolmatrix.value import Value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import TypeVar
-
-    from toolmatrix.compilation.expected import Expected
-    from toolmatrix.compilation.model import Plan, Stage
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.finding import Finding
-    from toolmatrix.judging.stage_archs import DeviceCode, DeviceImage, DevicePart
-    from toolmatrix.request.compiles import KnownOrder
-
-    FindingT = TypeVar("FindingT", bound=Finding)
+FindingT = TypeVar("FindingT", bound=Finding)
 
 
 class LocalMachine(Value):

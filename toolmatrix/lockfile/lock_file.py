@@ -5,10 +5,14 @@ Reading raises LockError, with the line, for whatever `text` did not write.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
 from toolmatrix import toml
 from toolmatrix.errors import LockError, Position
 from toolmatrix.factbase import versions
 from toolmatrix.factbase.evidence import WORDS
+from toolmatrix.factbase.index import Index
 from toolmatrix.lockfile.model import (
     FLAGS,
     SCHEMA,
@@ -25,14 +29,7 @@ from toolmatrix.lockfile.model import (
 )
 from toolmatrix.opener import open_file, read_file
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any
-
-    from toolmatrix.factbase.index import Index
-
-    Fields = Mapping[str, "str | Fields"]
+Fields = Mapping[str, "str | Fields"]
 
 
 SEAL = "# seal "

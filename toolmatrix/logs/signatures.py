@@ -13,21 +13,20 @@ import json
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from toolmatrix.documents import Annotated, Code, Evidence
+from toolmatrix.factbase.records import ReportRecord
 from toolmatrix.lines import strip_prefixes, without_colours
 from toolmatrix.resources import load_yaml, signatures_path
 from toolmatrix.value import Value
 
-if TYPE_CHECKING:
-    from toolmatrix.factbase.records import ReportRecord
 
-    class Stream(Protocol):
-        """A stream that a log is read from."""
+class Stream(Protocol):
+    """A stream that a log is read from."""
 
-        def read(self, size: int, /) -> bytes:
-            """At most about so many bytes, none at the end."""
+    def read(self, size: int, /) -> bytes:
+        """At most about so many bytes, none at the end."""
 
 
 # Bytes that are read at a time.

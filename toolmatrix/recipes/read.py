@@ -9,7 +9,7 @@ from __future__ import annotations
 import os.path
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from toolmatrix import resources
 from toolmatrix.errors import Position, RecipeError
@@ -19,13 +19,10 @@ from toolmatrix.factbase.versions import Scale, SelectorError
 from toolmatrix.factbase.yamlfile import YamlNode
 from toolmatrix.recipes import fields as tables
 from toolmatrix.recipes import model
-from toolmatrix.recipes.model import Part
+from toolmatrix.recipes.model import BuildStep, Part
 from toolmatrix.value import Value
 
-if TYPE_CHECKING:
-    from toolmatrix.recipes.model import BuildStep
-
-    Answer = Mapping[str, tuple[str, ...]]
+Answer = Mapping[str, tuple[str, ...]]
 
 
 RECIPE_FILE = yamlfile.NodeKind(

@@ -11,36 +11,43 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from toolmatrix.compilation.model import Stage
 from toolmatrix.errors import CannotSay, NoImage, RenderError, ToolMissing
 from toolmatrix.factbase import lookups, pulling, variants
 from toolmatrix.factbase.index import Index
-from toolmatrix.lockfile.model import LockedPackage, PackageQuestion
-from toolmatrix.recipes.model import APT, OPTION, OPTION_VALUES, STAGES, Download
+from toolmatrix.lockfile.model import (
+    Lock,
+    LockedClosure,
+    LockedPackage,
+    LockedTarget,
+    LockedVariant,
+    PackageQuestion,
+)
+from toolmatrix.recipes.model import (
+    APT,
+    OPTION,
+    OPTION_VALUES,
+    STAGES,
+    ArchiveSnapshot,
+    Book,
+    BuildStep,
+    Compiler,
+    Download,
+    Effect,
+    Installer,
+    Probe,
+    Provision,
+    Recipe,
+)
 from toolmatrix.recipes.read import Picker, merged_steps
 from toolmatrix.rendering import answer, mirrors, pinning
-from toolmatrix.rendering.model import ImagePlan, Job, Runtime
+from toolmatrix.rendering.model import Choices, ImagePlan, Job, Runtime, UsedPackage
 from toolmatrix.request import compiles, recipes
 from toolmatrix.wording import listing
 
-if TYPE_CHECKING:
-    from toolmatrix.compilation.model import Stage
-    from toolmatrix.lockfile.model import Lock, LockedClosure, LockedTarget, LockedVariant
-    from toolmatrix.recipes.model import (
-        ArchiveSnapshot,
-        Book,
-        BuildStep,
-        Compiler,
-        Effect,
-        Installer,
-        Probe,
-        Provision,
-        Recipe,
-    )
-    from toolmatrix.rendering.model import Choices, UsedPackage
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 # Added to the flags of the lock: the compiler then records its flags in each binary.
 _RECORD = "-frecord-gcc-switches"

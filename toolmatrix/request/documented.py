@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import islice
 from operator import and_
 
 from toolmatrix.errors import ManifestError
+from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.versions import SelectorError
 from toolmatrix.manifests import files, prose
 from toolmatrix.manifests import names as called
-from toolmatrix.manifests.model import PYTHON
+from toolmatrix.manifests.model import PYTHON, FileText, Item
 from toolmatrix.request.names import Names
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.manifests.model import FileText, Item
 
 # Statements that are compared.
 _MOST = 1000

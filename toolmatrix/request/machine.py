@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+from toolmatrix.factbase.index import Index
 from toolmatrix.manifests.model import MACHINE, Item, Phrase
 from toolmatrix.request import spelling
-from toolmatrix.request.fields import settled
+from toolmatrix.request.fields import Fields, settled
 from toolmatrix.request.names import Names
 from toolmatrix.request.read import codegen_accelerator, device_machines
+from toolmatrix.solve.request import Ask
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.request.fields import Fields
-    from toolmatrix.solve.request import Ask
 
 DEVICE, DRIVER = "device", "driver"
 _ROCM = "rocm"

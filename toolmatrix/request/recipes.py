@@ -6,28 +6,22 @@ Raises RecipeError for a recipe that is missing or cannot be read.
 from __future__ import annotations
 
 import os.path
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from toolmatrix import resources
 from toolmatrix.errors import NoImage, UsageError
+from toolmatrix.factbase.index import Index
 from toolmatrix.recipes import read
-from toolmatrix.recipes.model import OPTION
+from toolmatrix.recipes.model import OPTION, Book, Part, Provision, Recipe
 from toolmatrix.request.fields import parse_arguments
 from toolmatrix.request.names import Names
 from toolmatrix.solve.parts import SEVERAL
-from toolmatrix.solve.request import Stipulation
+from toolmatrix.solve.request import Request, Stipulation
 from toolmatrix.value import Value
 from toolmatrix.wording import listing
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.recipes.model import Book, Part, Provision, Recipe
-    from toolmatrix.solve.request import Request
-
-    When = tuple[tuple[str, str], ...]
+When = tuple[tuple[str, str], ...]
 
 TOOLS, WHEELS = "toolchain", "wheel"
 """The recipes that are taken where none is named: of tools, and of what comes as wheels."""

@@ -7,6 +7,8 @@ line gets the nearest release that works.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+
 from toolmatrix.factbase.index import Index
 from toolmatrix.request.cases import CaseLine, word
 from toolmatrix.solve.contemporary import contemporary
@@ -22,10 +24,6 @@ from toolmatrix.solve.resolve import (
 )
 from toolmatrix.solve.worlds import begins_later, earlier
 from toolmatrix.value import NamedTuple, Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 # How binding a step is: the least first.
 _INDEX, _BOUND, _SERIES, _LATER, _ANY = range(5)

@@ -7,21 +7,16 @@ those that facts let it. Covers are minimal and exact: every smaller set leaves 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+
 from toolmatrix.factbase import evidence as words
+from toolmatrix.factbase.index import Index
 from toolmatrix.solve.flags import PTX
-from toolmatrix.solve.pairs import ALLOWED, SAYS, TESTED, RequestFacts
+from toolmatrix.solve.pairs import ALLOWED, SAYS, TESTED, PairFact, Partner, RequestFacts
 from toolmatrix.solve.parts import bits_of, union
 from toolmatrix.solve.preferences import limits
+from toolmatrix.solve.request import Request
 from toolmatrix.value import NamedTuple, Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.solve.pairs import PairFact, Partner
-    from toolmatrix.solve.request import Request
-
 
 EXACT, COMPATIBLE, COMPILED = HOW = "exact", "compatible", "ptx"
 """How a device runs a cover: code made for it, machine code for another that it runs, or PTX."""

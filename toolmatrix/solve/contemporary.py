@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from toolmatrix.solve.assemble import assembled
+from toolmatrix.factbase.index import Index
+from toolmatrix.solve.assemble import Assembly, assembled
 from toolmatrix.solve.engine import Conflict
 from toolmatrix.solve.known import BOUND
 from toolmatrix.solve.parts import Statement
-from toolmatrix.solve.request import with_default_accelerators
-from toolmatrix.solve.resolve import attach_evidence, without_unread
+from toolmatrix.solve.request import Request, with_default_accelerators
+from toolmatrix.solve.resolve import Resolution, attach_evidence, without_unread
 from toolmatrix.solve.revised import revised
 from toolmatrix.solve.support import targets_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.solve.assemble import Assembly
-    from toolmatrix.solve.request import Request
-    from toolmatrix.solve.resolve import Resolution
 
 
 def contemporary(index: Index, request: Request) -> Resolution | None:

@@ -15,34 +15,25 @@ wheel) goes where it goes under one of them, and is refused where all that could
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from copy import copy
 from itertools import product
 from math import prod
 
 from toolmatrix.errors import UsageError
 from toolmatrix.factbase import evidence as words
-from toolmatrix.factbase.records import FAILS
-from toolmatrix.solve.assemble import Reachable
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.records import FAILS, Binding, ComponentFacts, RowGroup
+from toolmatrix.solve.assemble import Assembly, Reachable
+from toolmatrix.solve.engine import Problem
 from toolmatrix.solve.engine.conflict import combinations, excludes, excluding, explain
-from toolmatrix.solve.grounds import core
-from toolmatrix.solve.parts import Closed, Pin, bits_of, only_excludes, union
+from toolmatrix.solve.grounds import Core, core
+from toolmatrix.solve.parts import Closed, Pin, Variable, bits_of, only_excludes, union
 from toolmatrix.solve.preferences import limits
-from toolmatrix.solve.request import Ask
+from toolmatrix.solve.request import Ask, Request
 from toolmatrix.solve.resolve import Resolution, attempt
 from toolmatrix.value import NamedTuple, Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.factbase.records import Binding, ComponentFacts, RowGroup
-    from toolmatrix.solve.assemble import Assembly
-    from toolmatrix.solve.engine import Problem
-    from toolmatrix.solve.grounds import Core
-    from toolmatrix.solve.parts import Variable
-    from toolmatrix.solve.request import Request
 
 
 class GridCell(Value):

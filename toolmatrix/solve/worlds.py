@@ -6,21 +6,16 @@ an index lists more releases than are known there are others before the first, w
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 from toolmatrix.factbase import lookups
+from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.records import JOINS_NONE
-from toolmatrix.factbase.versions import Scale, key, order
-from toolmatrix.solve.parts import SEVERAL
+from toolmatrix.factbase.versions import Key, Scale, key, order
+from toolmatrix.solve.assemble import Assembly
+from toolmatrix.solve.parts import SEVERAL, Statement
 from toolmatrix.solve.request import Ask, Stipulation
 from toolmatrix.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.factbase.versions import Key
-    from toolmatrix.solve.assemble import Assembly
-    from toolmatrix.solve.parts import Statement
 
 _RELEASE_COUNTS = "published"
 """The table of how many releases an index of packages lists of each component."""

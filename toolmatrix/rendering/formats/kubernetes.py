@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING
 
 from toolmatrix.rendering import common, dockerfile, mirrors, quote
+from toolmatrix.rendering.mirrors import Devices
+from toolmatrix.rendering.model import ImagePlan, Job
 
-if TYPE_CHECKING:
-    from toolmatrix.rendering.mirrors import Devices
-    from toolmatrix.rendering.model import ImagePlan, Job
-
-    Expressions = list[dict[str, object]]
+Expressions = list[dict[str, object]]
 
 SUMMARY = "a Kubernetes job for each image, on a node with its platform, GPU and driver"
 
