@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from toolmatrix.factbase.index import Index
 from toolmatrix.request.read import RequestContext
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.solve.request import Request
+from toolmatrix.solve.request import Request
 
 
 def ask(index: Index, words: Sequence[str]) -> Request:

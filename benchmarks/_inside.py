@@ -10,7 +10,8 @@ import json
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from _asked import ask
 from _measure import Spread, mean, spread
@@ -19,13 +20,8 @@ from _prepare import matrix
 from toolmatrix.cli import COLLECT_EVERY
 from toolmatrix.factbase.store import open_index
 from toolmatrix.solve.assemble import Assembly
-from toolmatrix.solve.engine import solve
+from toolmatrix.solve.engine import Problem, solve
 from toolmatrix.solve.resolve import resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from toolmatrix.solve.engine import Problem
 
 REAL = (
     "tensorflow==2.6.5",

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from toolmatrix.solve.engine import Problem
+from toolmatrix.solve.engine import Problem
 
 _HEAD = """\
 schema: toolmatrix.facts/1

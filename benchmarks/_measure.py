@@ -6,11 +6,9 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 # A child's peak counts the pages of the process that started it, so the starter must be small: a bare interpreter.
 _PEAK = """

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import _matrix
 import _wheels
@@ -21,9 +22,6 @@ from tests.solve.generate import banded
 from toolmatrix.factbase.store import open_index
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Problem, Support
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 WANTED = "tensorflow"
 RELEASE = "2.6.5"

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import _hpccm
 from _asked import ask
@@ -19,23 +20,18 @@ from _measure import spread
 
 from toolmatrix import __version__
 from toolmatrix.errors import NoImage
+from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.store import open_index
 from toolmatrix.lockfile import lock_file
 from toolmatrix.lockfile import model as locks
 from toolmatrix.lockfile.model import DEFAULT, Lock
 from toolmatrix.recipes import read as recipes
 from toolmatrix.rendering import dockerfile, formats, make
-from toolmatrix.rendering.model import Choices
+from toolmatrix.rendering.model import Choices, Job
 from toolmatrix.report import answer
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine.conflict import combinations
 from toolmatrix.solve.resolve import possible
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.rendering.model import Job
 
 QUESTION = ("cuda", "gcc", "python", "base-image==nvidia/cuda:*", "--target=x86")
 VARIED = ("base-image", "gcc", "python")

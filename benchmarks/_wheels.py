@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import os
 import zipfile
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from toolmatrix.solve.engine import Problem
+from toolmatrix.solve.engine import Problem
 
 Nogood = tuple[tuple[int, int], ...]
 

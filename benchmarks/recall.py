@@ -14,8 +14,9 @@ import io
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -24,9 +25,6 @@ from toolmatrix.api.requests import OpenMatrix, request_context
 from toolmatrix.commands.diagnose import diagnose_log
 from toolmatrix.logs import log, signatures
 from toolmatrix.report.terminal import Terminal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 # A line of the log in an answer; what stands further in is the reason.
 QUOTED = re.compile(r" {4}\| (?! )")

@@ -12,14 +12,12 @@ import argparse
 import json
 import re
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from _measure import Spread
 from resolve import FULL, HERE, Bench, Line, machine, table, tell
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 CASE = {"base-image": "nvidia/cuda:12.4.1-devel-ubuntu22.04", "gcc": "11", "python": "3.11"}
 """CUDA 12.4, GCC 11, Python 3.11 and CMake, which both take as it comes."""

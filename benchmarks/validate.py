@@ -19,9 +19,10 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -30,11 +31,7 @@ from _measure import Place, spread
 from resolve import Line, compared, machine, scaled, table, tell
 
 from tests.engine import docker, mutations
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.engine.docker import Engine
+from tests.engine.docker import Engine
 
 LARGE = f"{mutations.NAME}:large"
 WHEELS = (

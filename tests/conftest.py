@@ -8,7 +8,9 @@ import signal
 import socket
 import subprocess
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -16,13 +18,8 @@ from hypothesis import settings
 from tests import matrix
 from tests.amount import examples
 from tests.engine import docker
+from tests.engine.docker import Engine
 from toolmatrix import resources
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
-    from pathlib import Path
-
-    from tests.engine.docker import Engine
 
 # All patched once: thousands of tests would each wait for it.
 _GUARDED: tuple[tuple[Any, str], ...] = (

@@ -11,12 +11,10 @@ import argparse
 import ast
 import io
 import tokenize
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 PACKAGE = Path(__file__).parent.parent / "toolmatrix"
 

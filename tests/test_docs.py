@@ -20,9 +20,10 @@ import re
 import shlex
 import shutil
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -36,6 +37,7 @@ from toolmatrix.cli import topics
 from toolmatrix.cli.main import main
 from toolmatrix.cli.tools import TOOLS
 from toolmatrix.command import COMMANDS, all_options, meanings
+from toolmatrix.command.option import Option
 from toolmatrix.command.options import COMMON, REQUEST
 from toolmatrix.factbase.evidence import WORDS
 from toolmatrix.report.terminal import wrap
@@ -46,10 +48,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from toolmatrix.command.option import Option
 
 OPTIONS = all_options()
 ROOT = Path(__file__).parent.parent

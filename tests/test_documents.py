@@ -6,8 +6,9 @@ import json
 import os
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -19,9 +20,6 @@ from tests.engine import docker
 from toolmatrix import document_store
 from toolmatrix.document_store import DocumentStore, FolderFiles
 from toolmatrix.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SCHEMA = "test.thing/1"
 BODY: dict[str, Any] = {"a": [1, "é\udcff"], "b": {"c": None}}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -20,9 +21,6 @@ from toolmatrix.lockfile import lock_file
 from toolmatrix.manifests import pastes, read
 from toolmatrix.manifests.files import Files
 from toolmatrix.manifests.model import FileText
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PARSERS: dict[str, Callable[[str], Any]] = {
     "settings": lambda text: toml.parse(text, "a", ConfigError, "a"),

@@ -8,14 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from toolmatrix.outputs import replace_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # No process has such a number: Linux counts to 4194304 at most (proc(5), kernel/pid_max).
 GONE = 4194305

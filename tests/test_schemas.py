@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from tests import schemas
 from tests.golden import VARIABLE
+from tests.schemas import Schema
 from toolmatrix.resources import schema_path
-
-if TYPE_CHECKING:
-    from tests.schemas import Schema
 
 DECLARED = list(schemas.documents())
 

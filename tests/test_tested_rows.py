@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from toolmatrix.cli.main import main
 from toolmatrix.factbase import yamlfile
 from toolmatrix.resources import matrix_root
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 TABLES = {"tensorflow-tested-linux-cpu": "none", "tensorflow-tested-linux-gpu": "cuda"}
 COMPILERS = ("gcc", "clang")

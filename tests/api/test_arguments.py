@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,9 +15,6 @@ from toolmatrix.api import arguments
 from toolmatrix.api.answers import Resolved
 from toolmatrix.errors import ToolmatrixError, UsageError
 from toolmatrix.request.fields import BadValue
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.usefixtures("_opened_once")
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import shlex
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -22,11 +24,7 @@ from toolmatrix.report.terminal import Terminal
 from toolmatrix.request.fields import parse_arguments
 from toolmatrix.request.names import Names
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    Document = Mapping[str, Any]
+Document = Mapping[str, Any]
 
 pytestmark = pytest.mark.usefixtures("_opened_once")
 

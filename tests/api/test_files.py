@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ from toolmatrix.cli.main import main
 from toolmatrix.commands.lock import LockCheck, lock
 from toolmatrix.commands.render import render
 from toolmatrix.errors import LockError, NoImage, NothingMatched, OutputError, Unpinned, UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 REQUEST = ("gcc", "python")
 WORDS = (*REQUEST, "--distro", "debian12", "--target", "x86,arm", "--accelerator", "none")

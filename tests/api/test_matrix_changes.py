@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -13,9 +14,6 @@ from toolmatrix.api.news import changes, open_earlier
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.errors import MatrixError
 from toolmatrix.factbase import store
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GCC = {"gcc": {"as": "tested"}, "cuda": {"as": "tested"}}
 

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import toolmatrix
+from toolmatrix.api import Report
 from toolmatrix.api.locks import Locked
 from toolmatrix.cli.main import main
 from toolmatrix.errors import LogError, NothingMatched, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from toolmatrix.api import Report
 
 LOGS = Path(__file__).parents[2] / "docs" / "logs"
 

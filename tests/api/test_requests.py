@@ -12,22 +12,18 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
 import toolmatrix
 from tests.cli.test_stdin import OURS
-from toolmatrix.api import requests
+from toolmatrix.api import Outcome, requests
 from toolmatrix.api.answers import Allowed, NoAnswer, Resolved
 from toolmatrix.cli.main import main
 from toolmatrix.errors import MatrixError, NothingMatched, ToolmatrixError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from toolmatrix.api import Outcome
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,10 +15,6 @@ from tests.compilation.corpus import case
 from toolmatrix.cli.main import main
 from toolmatrix.commands.stages import stages
 from toolmatrix.errors import LogError, NothingMatched, UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 # The package of that name is called as the function, which type checkers do not see.
 FRONT: Any = toolmatrix

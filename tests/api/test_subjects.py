@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from tests.cli.test_validate import BAD, DOUBTFUL, GOOD, LOCK
 from toolmatrix.cli.main import main
 from toolmatrix.errors import LockError, NothingMatched, UsageError
 from toolmatrix.lockfile import lock_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HELD = {"good": GOOD, "bad": BAD, "doubtful": DOUBTFUL}
 

@@ -8,19 +8,17 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
 from tests import matrix
 from toolmatrix.cli.main import main
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    Cli = Callable[..., "Outcome"]
+Cli = Callable[..., "Outcome"]
 
 
 SMALL = matrix.SMALL

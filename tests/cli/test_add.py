@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.cli.test_documents import validated
 from tests.harvest import shop
 from tests.matrix import small_built_in
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli
 
 FAMILIES = """\
 schema: toolmatrix.families/1

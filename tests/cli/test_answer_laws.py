@@ -9,8 +9,9 @@ import math
 import re
 import shlex
 import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import pytest
@@ -21,6 +22,9 @@ from packaging.version import Version
 
 from tests import matrix
 from tests.amount import some
+from tests.cli.conftest import Cli
+from toolmatrix.factbase.index import Index
+from toolmatrix.factbase.records import ComponentFacts
 from toolmatrix.finding import InstallMethod
 from toolmatrix.judging import sweep
 from toolmatrix.report import answer, variants
@@ -30,13 +34,6 @@ from toolmatrix.resources import matrix_root
 from toolmatrix.solve import flags
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.solve.resolve import Resolution, possible, resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tests.cli.conftest import Cli
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.factbase.records import ComponentFacts
 
 CURATED = Path(matrix_root()) / "matrix" / "curated"
 # cuDNN 8.9, which the first two require, has no package for their machine; that the others were published nobody saw.

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Cli
 from toolmatrix.factbase.versions import Scale
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.cli.conftest import Cli
 
 PYTORCH = "--index-url https://download.pytorch.org/whl/"
 GLIBC = {

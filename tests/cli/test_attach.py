@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.amount import sampled
+from tests.cli.conftest import Cli
 from tests.images import hostile, images, registries
 from tests.images.hostile import Reply
+from tests.images.registries import Registry
 from tests.images.test_registry import docker, log_in
 from toolmatrix.images import registry as image_registry
 from toolmatrix.images.limits import Budget
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
-    from tests.images.registries import Registry
 
 pytestmark = pytest.mark.process
 

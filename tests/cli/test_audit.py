@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.cli.test_documents import validated
 from tests.golden import assert_golden
 from tests.harvest.shop import stock, wheel
 from tests.images import hostile
+from tests.images.hostile import Server
 from toolmatrix import resources
+from toolmatrix.factbase.index import Index
 from toolmatrix.judging import sweep
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.cli.conftest import Cli
-    from tests.images.hostile import Server
-    from toolmatrix.factbase.index import Index
 
 FRONT = """\
 schema: toolmatrix.matrix/1

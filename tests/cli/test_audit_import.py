@@ -5,24 +5,19 @@ from __future__ import annotations
 import json
 import platform
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Cli, Outcome
 from tests.cli.test_documents import validated
 from tests.harvest.shop import installable, stock
 from tests.images import hostile
+from tests.images.hostile import Server
 from toolmatrix import resources
 from toolmatrix.harvest import environments
-from toolmatrix.harvest.environments import Environment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli, Outcome
-    from tests.images.hostile import Server
-    from toolmatrix.harvest.environments import ImportOutcome
+from toolmatrix.harvest.environments import Environment, ImportOutcome
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 

@@ -8,17 +8,15 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import pytest
 
+from tests.cli.conftest import Cli, Outcome
 from tests.cli.transcript import FORMS
 from tests.schemas import shipped
 from toolmatrix.cli.main import main
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli, Outcome
 
 USAGE, NOTHING, BEYOND, MATRIX, LOCK = "TM901", "TM110", "TM121", "TM903", "TM904"
 EXITS = {USAGE: 2, NOTHING: 3, BEYOND: 4, MATRIX: 2, LOCK: 2}

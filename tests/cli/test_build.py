@@ -11,19 +11,15 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.cli.conftest import Cli, Outcome
 from tests.cli.test_documents import validated
 from toolmatrix.commands.build import Engines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tests.cli.conftest import Cli, Outcome
 
 ROOT = str(Path(__file__).parents[2])
 DEBIAN = ("gcc", "--distro", "debian12", "--target", "x86,arm", "--accelerator", "none")

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Cli, Outcome
 from tests.cli.test_build import NO_BUILDX, calls, engine, refused
 from tests.cli.test_documents import validated
 from toolmatrix.lockfile import lock_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli, Outcome
 
 ASKED = ("gcc", "--with", "rocm==5.2.3", "--arch", "gfx90a", "--distro", "debian12")
 DIGEST = "sha256:" + 64 * "a"

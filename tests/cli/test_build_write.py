@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.cli.test_build import NO_BUILDX, engine
 from tests.cli.test_documents import validated
 from toolmatrix.factbase import yamlfile
 from toolmatrix.harvest import runs
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
 
 ONNX = ("onnxruntime==1.17.3", "--from", "wheel", "--accelerator", "none")
 ASKED = (*ONNX, "--distro", "debian12", "--target", "x86")

@@ -8,12 +8,14 @@ import os
 import re
 import signal
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
 from tests import matrix
+from tests.cli.conftest import Cli
 from tests.cli.test_documents import validated
 from tests.golden import assert_golden
 from tests.judging import small
@@ -31,14 +33,7 @@ from toolmatrix.lockfile.model import DEFAULT
 from toolmatrix.request import recipes
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.read import read
-from toolmatrix.solve.resolve import possible
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
-    from toolmatrix.solve.resolve import Resolution
-
+from toolmatrix.solve.resolve import Resolution, possible
 
 BROKEN = """\
   - {id: no-tool-on-x86, when: {tool: "*"}, limits: {machine: aarch64}, evidence: stated, source: vendor, where: text}

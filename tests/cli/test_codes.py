@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.judging import small
 from tests.judging.stage_cases import index, made, of_plan
 from toolmatrix import resources
@@ -17,11 +19,6 @@ from toolmatrix.finding import Finding, code_pages
 from toolmatrix.judging import lints
 from toolmatrix.report import findings
 from toolmatrix.report.terminal import Terminal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.cli.conftest import Cli
 
 PACKAGE = Path(resources.rules_path()).parent
 PAGE = """

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import gzip
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import jsonschema
 import pytest
 import zstandard
 
+from tests.cli.conftest import Cli
 from tests.logs import captured as logs
 from tests.schemas import shipped
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
 
 LOG = (
     "Step 1/9 : FROM nvidia/cuda:11.0-devel-ubuntu20.04\n"

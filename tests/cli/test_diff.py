@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Cli, Outcome
 from tests.cli.test_documents import validated
 from tests.golden import assert_golden
 from tests.images import images
@@ -23,11 +25,6 @@ from toolmatrix.lockfile.model import (
     LockedFlags,
     LockedTarget,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli, Outcome
 
 
 @pytest.fixture

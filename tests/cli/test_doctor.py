@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.cli.test_documents import validated
 from tests.inspection.machines import Captured
 from tests.judging.test_machine import FILES, OUTPUTS, X86, changed
@@ -14,11 +15,6 @@ from toolmatrix.inspection import host
 from toolmatrix.judging.machine import CHECKS
 from toolmatrix.lockfile import lock_file
 from toolmatrix.lockfile.model import Lock, LockedEnvironment
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
 
 EPOCH = "1796083200"  # 2026-12-01
 LOCK = Lock(

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.schemas import shipped
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.cli.conftest import Cli
 
 SMALL = [
     ("resolution", "resolve app==2.1.3"),

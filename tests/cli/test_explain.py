@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.amount import some
+from tests.cli.conftest import Cli
 from tests.cli.transcript import check, check_without
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli
 
 LINES = {
     "chosen": "explain cuda app==2.1.3 --arch sm_86",

@@ -6,17 +6,13 @@ import csv
 import hashlib
 import io
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Cli
 from toolmatrix.commands.export import Extract
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
 
 
 def test_it_writes_json_where_nothing_else_is_asked_for(small: Cli) -> None:

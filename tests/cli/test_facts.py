@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import jsonschema
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.judging import small
 from tests.schemas import shipped
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
 
 EPOCH = "1769817600"  # 2026-01-31
 GPU_ROW = "tensorflow-tested-linux-gpu/2.6.0"

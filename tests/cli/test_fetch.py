@@ -9,29 +9,24 @@ import re
 import subprocess
 import sys
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests import matrix
+from tests.cli.conftest import Cli
 from tests.cli.test_documents import validated
 from tests.cli.test_packages import FRIENDLY, LOGS, NUMPY, ONNX, PROTOBUF, REQUEST
 from tests.harvest import shop
 from tests.images import hostile
-from tests.images.hostile import Reply
+from tests.images.hostile import Reply, Server
 from toolmatrix.api import driver_wheels
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.commands.fetch import fetch
 from toolmatrix.compilation.drivers import installed
 from toolmatrix.errors import IndexFailed
 from toolmatrix.lockfile import lock_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
-    from tests.images.hostile import Server
 
 pytestmark = pytest.mark.process
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
 import toolmatrix
+from tests.cli.conftest import Cli
 from tests.cli.test_documents import validated
 from tests.cli.transcript import check, check_without
 from toolmatrix.cli.parser import parse
 from toolmatrix.command import COMMANDS, all_options
 from toolmatrix.errors import NothingMatched
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from tests.cli.conftest import Cli
-
 
 OPTIONS = all_options()
 

@@ -7,15 +7,11 @@ import html.parser
 import io
 import shlex
 from itertools import product
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import Tty
+from tests.cli.conftest import Cli, Tty
 from tests.cli.transcript import check, check_without, read
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli
 
 GRID = "matrix --rows cuda --cols arch"
 CELLS = "matrix --rows app --cols python,gcc --cells --where 'app>=2'"

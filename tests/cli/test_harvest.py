@@ -6,20 +6,15 @@ import errno
 import fcntl
 import os
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import SMALL
+from tests.cli.conftest import SMALL, Cli, Outcome
 from tests.cli.test_documents import validated
 from tests.harvest import shop
 from tests.matrix import small_built_in
 from toolmatrix import resources
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli, Outcome
 
 FAMILIES = """\
 schema: toolmatrix.families/1

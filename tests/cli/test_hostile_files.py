@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.amount import within
+from tests.cli.conftest import Cli
 from tests.cli.test_settings import NAMING, SETTINGS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
 
 DEEP = 100_000
 SECONDS = 0.5

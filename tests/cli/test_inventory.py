@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import io
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.cli.test_documents import validated
 from tests.images import images
 from toolmatrix.cli.main import main
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
 
 MADE = images.image(
     {

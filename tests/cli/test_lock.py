@@ -6,21 +6,18 @@ import errno
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
+from tests.cli.conftest import Cli, Outcome
 from tests.cli.test_documents import validated
 from tests.golden import assert_golden
 from tests.schemas import shipped
 from toolmatrix.lockfile import lock_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli, Outcome
-    from toolmatrix.lockfile.model import Lock
+from toolmatrix.lockfile.model import Lock
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.inspection.machines import Captured
 from tests.judging.test_machine import FILES, OUTPUTS
 from toolmatrix.inspection import host
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli
 
 PASTES = Path(__file__).parents[1] / "manifests" / "pastes"
 TITAN = "GPU models and configuration: GPU 0: NVIDIA TITAN V\nNvidia driver version: "

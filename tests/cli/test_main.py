@@ -8,13 +8,16 @@ import os
 import subprocess
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cli.conftest import heeding
+from tests.cli.conftest import Cli, heeding
 from tests.cli.test_documents import validated
 from toolmatrix import __version__
+from toolmatrix.cli.context import Context
 from toolmatrix.cli.main import main
 from toolmatrix.command import GROUPS, command
 from toolmatrix.errors import (
@@ -30,14 +33,7 @@ from toolmatrix.errors import (
     UsageError,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
-    from toolmatrix.cli.context import Context
-
-    Install = Callable[[Callable[[Context], int]], None]
+Install = Callable[[Callable[[Context], int]], None]
 
 
 @pytest.fixture

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.cli.transcript import check
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli
 
 WORDS = ("ran", "artifact", "tested", "stated", "derived", "reported", "unknown")
 THREE = "resolve tensorflow==2.6.5 --target x86,arm,amd --align tensorflow,python,numpy"

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import SMALL
+from tests.cli.conftest import SMALL, Cli
 from tests.cli.test_documents import validated
 from tests.cli.transcript import check
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli
 
 # A matrix of before: without a release, with another bound, another arch and another place of a fact.
 BEFORE = {

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.amount import sampled
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli
 
 FOLDER = {
     "tensorflow": "2.10.1",

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import toolmatrix
+from tests.cli.conftest import Cli, Outcome
 from tests.cli.test_documents import validated
 from tests.harvest import shop
-from tests.images.hostile import Reply
+from tests.images.hostile import Reply, Server
 from tests.matrix import small_built_in
 from toolmatrix.api import online, requests
 from toolmatrix.api.locks import Locked
 from toolmatrix.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.cli.conftest import Cli, Outcome
-    from tests.images.hostile import Server
 
 pytestmark = pytest.mark.process
 

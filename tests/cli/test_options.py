@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.cli.conftest import Cli
 from toolmatrix.cli.parser import parse
 from toolmatrix.command import COMMANDS, all_options
 from toolmatrix.command.option import Option
 from toolmatrix.command.options import COMMON, REQUEST, Options
 from toolmatrix.errors import UsageError
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli
-
 
 OPTIONS = all_options()
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.schemas import shipped
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli
 
 ANSWERED = [
     "tensorflow==2.6.5",

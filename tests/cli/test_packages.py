@@ -5,25 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.cli.test_documents import validated
 from tests.harvest import shop
 from tests.images import hostile
+from tests.images.hostile import Server
 from toolmatrix.api import packages
 from toolmatrix.api.locks import Locked
 from toolmatrix.commands.lock import lock
 from toolmatrix.lockfile import lock_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
-    from tests.images.hostile import Server
-    from toolmatrix.lockfile.model import LockedClosure
+from toolmatrix.lockfile.model import LockedClosure
 
 pytestmark = pytest.mark.process
 

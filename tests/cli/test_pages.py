@@ -6,13 +6,13 @@ import os
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import jsonschema
 import pytest
 
 from tests import matrix
-from tests.cli.conftest import SMALL
+from tests.cli.conftest import SMALL, Cli
 from tests.compilation.real import program
 from tests.schemas import shipped
 from toolmatrix import errors
@@ -22,11 +22,6 @@ from toolmatrix.command.options import COMMON
 from toolmatrix.commands import _man
 from toolmatrix.commands.help import flags
 from toolmatrix.report.rules import load_rules
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
 
 OPTIONS = all_options()
 SHELLS = ("bash", "zsh", "fish")

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.cli.test_streams import LINES
 from toolmatrix.command import COMMANDS
 from toolmatrix.report.pictures import FORMS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
 
 # That of `stages` is a graph, which graphviz draws; its cost and its differences are drawn as all else.
 DRAWN = [

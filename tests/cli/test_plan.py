@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from functools import cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toolmatrix
+from tests.cli.conftest import Cli
 from tests.cli.test_documents import validated
 from tests.cli.transcript import check, check_without
 from toolmatrix.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
 
 LINE = "plan --device 7.0,8.6"
 

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import io
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Tty
+from tests.cli.conftest import Cli, Tty
 from toolmatrix.cli import progress
+from toolmatrix.cli.context import Context
 from toolmatrix.cli.main import main
 from toolmatrix.cli.progress import ProgressLine, Waiting
 from toolmatrix.command import COMMANDS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
-    from toolmatrix.cli.context import Context
 
 ERASED = "\r\x1b[K"
 # What ran for more than a second somewhere: each says what goes on from its first second on.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.rendering.jobs import FIXTURES
 from toolmatrix.cli.main import main
 from toolmatrix.command import COMMANDS
@@ -16,11 +17,6 @@ from toolmatrix.lockfile import lock_file
 from toolmatrix.outputs import replace_files
 from toolmatrix.rendering import formats
 from toolmatrix.rendering.pinning import PINNED_BY
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
 
 DEBIAN = ("gcc", "python", "--distro", "debian12", "--target", "x86,arm", "--accelerator", "none")
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests import matrix
+from tests.cli.conftest import Cli
 from tests.harvest import shop
 from tests.images import hostile
+from tests.images.hostile import Server
 from toolmatrix.harvest import families
 from toolmatrix.harvest.families import Indexes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.cli.conftest import Cli
-    from tests.images.hostile import Server
 
 pytestmark = pytest.mark.process
 

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.amount import examples
-from tests.cli.conftest import SMALL, Outcome
+from tests.cli.conftest import SMALL, Cli, Outcome
 from toolmatrix.cli.main import main
 from toolmatrix.command import all_options
 from toolmatrix.command.options import REQUEST
 from toolmatrix.factbase.store import open_index
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tests.cli.conftest import Cli
 
 OPTIONS = all_options()
 pytestmark = pytest.mark.usefixtures("_opened_once")

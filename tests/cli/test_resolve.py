@@ -6,25 +6,18 @@ import json
 import re
 import shlex
 from itertools import permutations
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests import matrix
-from tests.cli.conftest import SMALL
+from tests.cli.conftest import SMALL, Cli
 from tests.cli.transcript import check, check_without, read
 from toolmatrix.api.checks import load_matrix
 from toolmatrix.harvest import families
 from toolmatrix.judging import audit
 from toolmatrix.solve import resolve
-from toolmatrix.solve.engine import solve
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
-    from toolmatrix.solve.engine import Conflict, Problem, Solution
-
+from toolmatrix.solve.engine import Conflict, Problem, Solution, solve
 
 LINES = {
     "answer": "resolve app==2.1.3 --arch sm_86",

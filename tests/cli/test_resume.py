@@ -6,21 +6,17 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.engine import docker
+from tests.engine.docker import Engine
 from tests.images import hostile, images
 from toolmatrix.api import subjects
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.cli.conftest import Cli
-    from tests.engine.docker import Engine
-
 
 pytestmark = pytest.mark.process
 

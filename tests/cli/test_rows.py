@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.store import open_index
 from toolmatrix.request.read import RequestContext
 from toolmatrix.solve import preferences
@@ -13,9 +12,6 @@ from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Solution, solve
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.resolve import attach_evidence
-
-if TYPE_CHECKING:
-    from toolmatrix.factbase.index import Index
 
 
 @pytest.fixture

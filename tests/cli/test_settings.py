@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.schemas import shipped
+from toolmatrix.cli.context import Context
 from toolmatrix.cli.parser import parse
 from toolmatrix.cli.prepare import make_context
 from toolmatrix.command import COMMANDS
 from toolmatrix.errors import UsageError
 from toolmatrix.opener import open_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.cli.conftest import Cli
-    from toolmatrix.cli.context import Context
 
 
 def context(here: Path, *argv: str, **env: str) -> Context:

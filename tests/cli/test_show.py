@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 import toolmatrix
+from tests.cli.conftest import Cli
 from tests.cli.test_documents import validated
 from tests.cli.transcript import check, check_without
 from toolmatrix.errors import NothingMatched
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli
 
 
 @pytest.mark.parametrize(

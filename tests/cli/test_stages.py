@@ -10,11 +10,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
+from tests.cli.conftest import Cli, Outcome
 from tests.cli.test_documents import validated
 from tests.cli.transcript import check, check_without
 from tests.compilation import real as tools
@@ -26,13 +28,6 @@ from toolmatrix.cli.main import READER_GONE, main
 from toolmatrix.cli.parser import parse
 from toolmatrix.compilation import log_file
 from toolmatrix.compilation.drivers.dry_run import arch_flags
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from typing import Any
-
-    from tests.cli.conftest import Cli, Outcome
-
 
 SEED = "nvcc-4.2__seed"
 NAMES = [case.name for case in cases()]

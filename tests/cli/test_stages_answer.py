@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import toolmatrix
 from tests import matrix
+from tests.cli.conftest import Cli
 from tests.cli.test_documents import validated
 from tests.compilation import real as tools
 from tests.compilation.test_driver import fake
@@ -20,11 +22,6 @@ from toolmatrix.compilation.drivers import installed
 from toolmatrix.factbase import lookups
 from toolmatrix.judging import stage_facts
 from toolmatrix.request import compiles
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.process
 

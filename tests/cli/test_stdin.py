@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli
 
 ROOT = Path(__file__).parent.parent.parent
 DEBIAN = ROOT / "tests/rendering/fixtures/debian.lock"

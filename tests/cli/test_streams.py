@@ -7,9 +7,10 @@ import pty
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,6 @@ from tests.amount import sampled, some
 from tests.cli.conftest import SMALL, heeding
 from toolmatrix.cli.progress import PATIENCE
 from toolmatrix.command import COMMANDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 ROOT = Path(__file__).parent.parent.parent
 STDIN, STDOUT, STDERR = range(3)

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import pytest
 
 import toolmatrix
 from tests import matrix
+from tests.cli.conftest import Cli
 from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.cli import tools
 from toolmatrix.cli.tools import TOOLS, SessionDefaults, ToolReply, call_tool
 from toolmatrix.command import all_options
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli
 
 OPTIONS = all_options()
 ROOT = Path(__file__).parents[2]

@@ -8,15 +8,17 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import blake2b, sha256
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tests.cli.conftest import Cli
 from tests.cli.test_documents import validated
 from tests.images import hostile, registries
 from tests.images.hostile import Reply
@@ -26,11 +28,6 @@ from toolmatrix.api import feeds
 from toolmatrix.errors import MatrixError
 from toolmatrix.factbase import installed
 from toolmatrix.factbase.bundle import NAME
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.cli.conftest import Cli
 
 NEWER = "2026-01-09"
 # The program with the matrix of a test: it kills itself as it begins a given step of those that change a folder.

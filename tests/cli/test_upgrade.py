@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.amount import sampled
+from tests.cli.conftest import Cli
 from tests.cli.test_documents import validated
 from tests.cli.transcript import check, check_without
 from toolmatrix.lockfile import lock_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
 
 LATER = """\
 schema: toolmatrix.facts/1

@@ -6,26 +6,23 @@ import json
 import os
 import signal
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.cli.test_documents import validated
 from tests.images import images as image_files
 from tests.judging.test_images import ARM, good, seen, with_component, with_feature
 from toolmatrix.inspection import subjects
 from toolmatrix.inspection.model import LOCK as LOCK_INSIDE
+from toolmatrix.inspection.model import Inventory
 from toolmatrix.judging.expectations import DIGEST
 from toolmatrix.lockfile import lock_file
 from toolmatrix.lockfile.model import Lock, LockedComponent, LockedEnvironment, LockedFlags
 from toolmatrix.rendering.dockerfile import FOLDER
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
-    from toolmatrix.inspection.model import Inventory
 
 LOCK = Lock(
     matrix_digest="sha256:" + "0" * 64,

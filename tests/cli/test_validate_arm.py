@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 from shutil import which
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.engine.docker import unable
 from tests.images import images
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
 
 pytestmark = [pytest.mark.process, pytest.mark.large]
 

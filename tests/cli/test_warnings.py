@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.cli.test_documents import validated
 from tests.cli.test_validate import GOOD, LOCK, save
 from tests.judging.test_images import seen, with_feature
 from toolmatrix.lockfile import lock_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
 
 BAKED = "s3cr3t-Correct.Horse"
 STEP = f"RUN --network=none DB_PASSWORD={BAKED} ./build"

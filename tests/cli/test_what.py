@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import toolmatrix
 from tests.amount import sampled
+from tests.cli.conftest import Cli
 from tests.cli.test_documents import validated
 from tests.cli.transcript import check, check_without
 from toolmatrix.api.requests import read_request
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.pairs import grid
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.cli.conftest import Cli
 
 LINES = [
     "what cuda==11.0.3",

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.cli.transcript import check, check_without
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli
 
 LINES = {
     "hard-and-soft": "why-not cuda==11.0 --with app==2.1.3 --arch sm_86",

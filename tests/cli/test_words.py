@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli
-
+from tests.cli.conftest import Cli
 
 ADDED = "`toolmatrix list` shows the components; `--matrix FILE` adds some of your own"
 

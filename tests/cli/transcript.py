@@ -5,13 +5,10 @@ from __future__ import annotations
 import io
 import re
 import shlex
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from tests.cli.conftest import Ascii, Tty
+from tests.cli.conftest import Ascii, Cli, Outcome, Tty
 from tests.golden import assert_golden
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli, Outcome
 
 
 class Form(NamedTuple):

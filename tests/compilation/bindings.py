@@ -8,10 +8,9 @@ out of what.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from toolmatrix.compilation import Plan, Stage
+from toolmatrix.compilation import Plan, Stage
 
 Tree = tuple[object, ...]
 """A kind and the trees or sources that it is made of, sorted."""

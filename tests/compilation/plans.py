@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from hypothesis import strategies as st
 
 from toolmatrix.compilation import Plan, Stage, model
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 EXTERNAL = ("a.cu", "b b.h")
 

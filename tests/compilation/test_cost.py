@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -12,15 +11,11 @@ from hypothesis import strategies as st
 
 from tests.compilation.corpus import case
 from tests.compilation.plans import plan, random_plans, stage
-from toolmatrix.compilation import parse_log
+from toolmatrix.compilation import Plan, parse_log
 from toolmatrix.compilation.cost import HEADER, cost, from_run, match_times, read_times, schedule
 from toolmatrix.compilation.execute import Run, Timing
 from toolmatrix.compilation.replay import replay
 from toolmatrix.errors import UsageError
-
-if TYPE_CHECKING:
-    from toolmatrix.compilation import Plan
-
 
 TWO = replay(
     plan(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,15 +13,10 @@ from tests.compilation.corpus import cases, log
 from tests.compilation.test_execute import gone
 from toolmatrix.compilation import known
 from toolmatrix.compilation.drivers.dry_run import FAMILIES, DryRun, build, dry_run, find, work_name
+from toolmatrix.compilation.model import Plan
 from toolmatrix.errors import ToolMissing, UsageError
 from toolmatrix.judging import stage_facts
 from toolmatrix.request import compiles
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolmatrix.compilation.model import Plan
-
 
 ECHO = 'for word; do echo "word=$word"; done; env'
 

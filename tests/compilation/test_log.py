@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,9 +12,6 @@ from hypothesis import strategies as st
 
 from tests.compilation import corpus
 from toolmatrix.compilation import Log, Plan, log_file, parse, parse_log
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # All but the one that ends with a command of a person, which counts only where it is the only run.
 NVCC = [one for one in corpus.cases("nvcc") if one.name != "nvcc-4.2__seed"]

@@ -6,8 +6,8 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,9 +19,6 @@ from toolmatrix.compilation.drivers.dry_run import DryRun, build, dry_run
 from toolmatrix.compilation.execute import run
 from toolmatrix.compilation.replay import Replay, ninja, replay, script
 from toolmatrix.compilation.verify import verify
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 

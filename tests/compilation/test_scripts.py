@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,12 +15,10 @@ from hypothesis import strategies as st
 from tests.amount import examples
 from tests.compilation.plans import EXTERNAL, plan, random_plans, stage
 from tests.compilation.real import program
+from toolmatrix.compilation import Plan, Stage
 from toolmatrix.compilation.execute import run
 from toolmatrix.compilation.replay import ninja, order, replay, script
 from toolmatrix.errors import UsageError
-
-if TYPE_CHECKING:
-    from toolmatrix.compilation import Plan, Stage
 
 PAIR = plan(
     stage(0, ["k.cu"], ["w/k.ptx"], kind="cicc", arch="compute_80", text='cicc "k.cu"'),

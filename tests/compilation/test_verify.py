@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,9 +15,6 @@ from toolmatrix.compilation.drivers.dry_run import dry_run
 from toolmatrix.compilation.replay import replay
 from toolmatrix.compilation.verify import compare, verify
 from toolmatrix.errors import ToolMissing, UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ONE = plan(stage(0, ["k.cu"], ["w/a"]), stage(1, ["w/a"], ["k.o"]))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -24,10 +24,6 @@ from toolmatrix.compilation.drivers.nvcc_commands import (
     variables,
 )
 from toolmatrix.compilation.replay import ninja, replay
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 WORD = st.text(st.characters(exclude_characters='"\\\n', exclude_categories=["Cs"]), max_size=8)
 QUOTABLE = st.lists(st.one_of(WORD, st.just('"')), max_size=4).map("".join)

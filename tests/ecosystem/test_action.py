@@ -8,16 +8,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 import yaml
 
+from tests.cli.conftest import Cli
 from tests.rendering.test_consumers import missing
 from toolmatrix.command import COMMANDS
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli
 
 ROOT = Path(__file__).parents[2]
 ACTION = ROOT / "action.yml"

@@ -8,16 +8,14 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
+from tests.cli.conftest import Cli
 from tests.engine import docker
 from toolmatrix.cli.parser import parse
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli
 
 ROOT = Path(__file__).parents[2]
 HOOKS: list[dict[str, Any]] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())

@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
+from tests.cli.conftest import Cli
 from tests.golden import VARIABLE
 from toolmatrix import __version__
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli
 
 IMAGE = Path(__file__).parents[2] / "image"
 

@@ -11,13 +11,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.golden import VARIABLE
 from toolmatrix.command import all_options
+from toolmatrix.command.option import Option
 from toolmatrix.resources import schema_path
 
 if sys.version_info >= (3, 11):
@@ -25,9 +27,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli
-    from toolmatrix.command.option import Option
 
 OPTIONS = all_options()
 ROOT = Path(__file__).parents[2]

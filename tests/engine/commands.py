@@ -6,13 +6,10 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests import matrix
 from tests.engine import company
-
-if TYPE_CHECKING:
-    from tests.engine.docker import Engine
+from tests.engine.docker import Engine
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from tests.engine.docker import Engine
+from tests.engine.docker import Engine
 
 # Settings of pip that hold in an image as well; its other ones may name files of this machine.
 _SETTINGS = ("index-url", "trusted-host")

@@ -10,17 +10,14 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from tests.engine.commands import ran
+from tests.engine.docker import Engine
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.engine.docker import Engine
-
-    Document = dict[str, Any]
+Document = dict[str, Any]
 
 NAME = "toolmatrix-mutations"
 GOOD = f"{NAME}:x86"

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from toolmatrix.errors import MatrixError
 from toolmatrix.factbase import compile as compiling
+from toolmatrix.factbase.compiled import Compiled, CompiledBinding, SoftConstraint
 from toolmatrix.factbase.load import load
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from toolmatrix.factbase.compiled import Compiled, CompiledBinding, SoftConstraint
-    from toolmatrix.factbase.versions import Scale
+from toolmatrix.factbase.versions import Scale
 
 FRONT = """\
 schema: toolmatrix.matrix/1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,11 +17,7 @@ from tests.factbase.small import (
     table,
     vouched,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolmatrix.factbase.compiled import Compiled
+from toolmatrix.factbase.compiled import Compiled
 
 REQUIRES = {"gcc": {"as": "requires"}}
 TESTED = {"gcc": {"as": "tested"}, "python": {"as": "tested"}}

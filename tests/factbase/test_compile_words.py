@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,13 +26,8 @@ from tests.factbase.small import (
 from tests.factbase.test_variant_claims import ADDON, matrix
 from tests.factbase.test_variants import CHANNELS, COLUMNS, MORE_NAMES, ROWS, RUNS, WITH_VARIANTS
 from toolmatrix.factbase.compile import compile_matrix
+from toolmatrix.factbase.compiled import Compiled
 from toolmatrix.factbase.load import load
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
-
-    from toolmatrix.factbase.compiled import Compiled
 
 REQUIRES = {"gcc": {"as": "requires"}}
 

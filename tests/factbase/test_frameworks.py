@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,17 +14,12 @@ from toolmatrix.api.answers import Resolved
 from toolmatrix.cli.main import main
 from toolmatrix.factbase import lookups, pieces
 from toolmatrix.factbase.evidence import UNKNOWN
+from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.versions import Scale
 from toolmatrix.finding import InstallMethod
 from toolmatrix.harvest import families
 from toolmatrix.judging import coverage, sweep
 from toolmatrix.solve.resolve import possible
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolmatrix.factbase.index import Index
-
 
 FROM_SOURCE = [
     (

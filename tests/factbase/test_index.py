@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,11 +24,6 @@ from toolmatrix.factbase.versions import Scale, SelectorError
 from toolmatrix.factbase.writer import since
 from toolmatrix.factbase.writer import write as index_bytes
 from toolmatrix.factbase.writer import write as write_index
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
 
 TINY = """\
 schema: toolmatrix.matrix/1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,9 +11,6 @@ from tests.factbase.small import FRONT, NAMES, bound, facts, refused, said, stat
 from toolmatrix.errors import MatrixError
 from toolmatrix.factbase.compile import compile_matrix
 from toolmatrix.factbase.load import files, load
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SELECTOR = "a selector such as `*`, `11.2`, `>=11.2,<12`, `3.6-3.9` or `absent`"
 SHAPE = "`toolmatrix rule TM903` shows the layout of matrix files and the paths of their schemas"

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests import matrix
 from toolmatrix import resources
 from toolmatrix.factbase import evidence
+from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.load import files
-
-if TYPE_CHECKING:
-    from toolmatrix.factbase.index import Index
 
 FRONT = str(Path(resources.matrix_root()) / "matrix.yaml")
 PROBE = Path(__file__).parent.parent / "fixtures" / "cuda_arch_probe.json"

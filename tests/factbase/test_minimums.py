@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,13 +23,9 @@ from tests.factbase.small import (
 )
 from toolmatrix.factbase import compile as compiling
 from toolmatrix.factbase import evidence, minimums
+from toolmatrix.factbase.compiled import Compiled
 from toolmatrix.factbase.load import load
 from toolmatrix.factbase.versions import Scale
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolmatrix.factbase.compiled import Compiled
 
 RULE = "  minimum-of-its-time: {evidence: unknown, reason: who wrote it knew the releases of that day}\n"
 COUNTED = FRONT.replace(

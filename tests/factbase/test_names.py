@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from toolmatrix import resources
 from toolmatrix.factbase import about, index, names, products, writer
 from toolmatrix.factbase.index import in_memory
 from toolmatrix.factbase.store import open_index
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEXT = facts(
     statements=[statement(requires={"gcc": "8"})],

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,13 +18,9 @@ from toolmatrix import resources
 from toolmatrix.errors import MatrixError
 from toolmatrix.factbase import compile as compiling
 from toolmatrix.factbase import store, yamlfile
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolmatrix.factbase.compiled import Compiled
-    from toolmatrix.factbase.model import Matrix
-    from toolmatrix.factbase.yamlfile import YamlNode
+from toolmatrix.factbase.compiled import Compiled
+from toolmatrix.factbase.model import Matrix
+from toolmatrix.factbase.yamlfile import YamlNode
 
 __all__ = ("home", "wheel")
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from toolmatrix.factbase import products
+from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.store import open_index
-
-if TYPE_CHECKING:
-    from toolmatrix.factbase.index import Index
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 BRANDS = re.compile(r"\b(NVIDIA|GeForce|Tesla|Quadro|Jetson|AMD|Radeon|Instinct)\b *")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,13 +20,7 @@ from tests.factbase.test_variants import (
     builds,
 )
 from toolmatrix.factbase.load import load
-from toolmatrix.factbase.model import Channel, Component, TableRow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from toolmatrix.factbase.model import Claim, Matrix
+from toolmatrix.factbase.model import Channel, Claim, Component, Matrix, TableRow
 
 ADDON = (
     "addon: {title: Addon, scheme: pep440, framework: true, accelerators: [cuda], variants: true}"

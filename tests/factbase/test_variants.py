@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.factbase.small import FRONT, NAMES, bound, facts, refused, table, write
 from toolmatrix.factbase import writer
 from toolmatrix.factbase.compile import compile_matrix
+from toolmatrix.factbase.compiled import Compiled
 from toolmatrix.factbase.index import Index, in_memory
 from toolmatrix.factbase.load import load
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.solve.resolve import Resolution, Unsatisfiable, resolve
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolmatrix.factbase.compiled import Compiled
 
 WITH_VARIANTS = FRONT.replace(
     "app: {title: App, scheme: pep440, framework: true, accelerators: [cuda]}",

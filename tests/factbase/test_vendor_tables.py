@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import pytest
 
 from tests.factbase import vendor_tables
-from tests.factbase.vendor_tables import apart, ask, copied, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tests.factbase.vendor_tables import Row
+from tests.factbase.vendor_tables import Row, apart, ask, copied, rows
 
 # PyTorch's table lists a Python for which the release has no wheel; its files decide.
 DISPUTED = {"torch-release-md/2.13", "torch-release-python/2.14"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,9 +12,6 @@ from tests.amount import examples
 from tests.factbase.small import said
 from toolmatrix.errors import MatrixError
 from toolmatrix.factbase import yamlfile
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SHAPE = "`toolmatrix rule TM903` shows the layout of matrix files and the paths of their schemas"
 

@@ -9,11 +9,12 @@ import struct
 import subprocess
 import tarfile
 import zlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import pytest
 import zstandard
@@ -29,7 +30,7 @@ from toolmatrix.errors import ManifestError, SubjectError, UsageError
 from toolmatrix.finding import VERDICTS, Judged, Verdict
 from toolmatrix.images import layers as images_layers
 from toolmatrix.images import local, registry
-from toolmatrix.images.image import ImageMetadata
+from toolmatrix.images.image import Descriptor, ImageMetadata
 from toolmatrix.images.layers import FILE, Entry, Layer, LayerReader, Tree
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.streams import Section
@@ -37,20 +38,15 @@ from toolmatrix.inspection import elf, layers, rpm, subjects
 from toolmatrix.inspection.observe import Look, observe
 from toolmatrix.judging import validation
 from toolmatrix.logs import log, signatures
+from toolmatrix.logs.signatures import SignatureCatalog
 from toolmatrix.manifests import files, read
 from toolmatrix.report import verdicts
 from toolmatrix.report.annotations import sarif
 from toolmatrix.report.terminal import Terminal
+from toolmatrix.request.read import RequestContext
 from toolmatrix.resources import load_yaml
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from toolmatrix.images.image import Descriptor
-    from toolmatrix.logs.signatures import SignatureCatalog
-    from toolmatrix.request.read import RequestContext
-
-    Files = dict[str, bytes | tarfile.TarInfo]
+Files = dict[str, bytes | tarfile.TarInfo]
 
 
 # What stands between the pieces of an input that is several files.

@@ -5,18 +5,15 @@ from __future__ import annotations
 import datetime as dt
 import os
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from toolmatrix.errors import HarvestRefused
 from toolmatrix.factbase import yamlfile
 from toolmatrix.harvest import tree
 from toolmatrix.harvest.families import FAMILIES, Family, HarvestContext
 from toolmatrix.harvest.transport import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-    from typing import Any
 
 DAY = dt.date(2026, 11, 23)
 PATH = {"PATH": os.environ.get("PATH", os.defpath)}

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.engine.commands import ROOT
 from toolmatrix.harvest import runs
 from toolmatrix.harvest.runs import ImageBuild
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FACTS = ROOT / "matrix" / "harvested" / "builds.yaml"
 PAGE = ROOT / "docs" / "dockerfiles.md"

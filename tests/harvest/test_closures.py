@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from tests.harvest import shop
+from tests.harvest.shop import File
 from tests.images import hostile
-from tests.images.hostile import Reply
+from tests.images.hostile import Reply, Server
 from toolmatrix.errors import Unresolved
 from toolmatrix.harvest.closures import closure
 from toolmatrix.harvest.resolver import Uv
 from toolmatrix.harvest.transport import Session
 from toolmatrix.lockfile.model import LockedClosure, LockedPackage, PackageQuestion
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tests.harvest.shop import File
-    from tests.images.hostile import Server
 
 pytestmark = pytest.mark.process
 

@@ -6,7 +6,9 @@ import io
 import struct
 import subprocess
 import zipfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -15,10 +17,6 @@ from toolmatrix.errors import HarvestRefused, MatrixError
 from toolmatrix.factbase import yamlfile
 from toolmatrix.harvest import wheels
 from toolmatrix.harvest.wheels import WheelCell
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 STEP = 64 << 10
 

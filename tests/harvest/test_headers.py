@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +10,6 @@ from tests.compilation import real
 from toolmatrix.errors import HarvestRefused
 from toolmatrix.harvest import headers
 from toolmatrix.harvest.headers import GlibcCeiling, HostCompilers
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.process
 

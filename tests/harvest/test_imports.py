@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from toolmatrix import resources
 from toolmatrix.harvest import isolated
 from toolmatrix.harvest.environments import ImportOutcome, Operation, judge_environment, operations
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def told(tmp_path: Path, program: str) -> dict[str, Any]:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.harvest import shop
+from tests.images.hostile import Server
 from toolmatrix.errors import HarvestRefused
 from toolmatrix.harvest import families
 from toolmatrix.harvest.families import HarvestContext
 from toolmatrix.harvest.transport import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.images.hostile import Server
 
 pytestmark = pytest.mark.process
 

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import sysconfig
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.harvest import shop
-from tests.images.hostile import Reply
+from tests.harvest.shop import File
+from tests.images.hostile import Reply, Server
 from toolmatrix.errors import HarvestRefused, IndexFailed, MatrixError, NothingMatched
 from toolmatrix.harvest import families, runs
 from toolmatrix.harvest.families import HarvestContext
 from toolmatrix.harvest.transport import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tests.harvest.shop import File
-    from tests.images.hostile import Server
 
 pytestmark = pytest.mark.process
 

@@ -7,16 +7,13 @@ import shlex
 import subprocess
 import sys
 from datetime import date
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from toolmatrix.harvest import families
 from toolmatrix.harvest.families import HarvestContext
 from toolmatrix.harvest.transport import Session
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OWN, OLD, NAMED = ".config/pip/pip.conf", ".pip/pip.conf", "named.conf"
 CASES = {

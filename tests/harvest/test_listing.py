@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -14,9 +15,6 @@ from toolmatrix.factbase.load import load
 from toolmatrix.harvest import families, runs
 from toolmatrix.harvest.families import HarvestContext
 from toolmatrix.harvest.transport import Session
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PAGE = "https://github.com/maker/ext/releases/download"
 FAMILY: dict[str, Any] = {

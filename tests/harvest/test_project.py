@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.harvest import shop
 from toolmatrix.errors import HarvestRefused, IndexFailed, NothingMatched
 from toolmatrix.harvest import project
+from toolmatrix.harvest.project import PublishedRelease
 from toolmatrix.harvest.transport import Session
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolmatrix.harvest.project import PublishedRelease
 
 
 def listed(folder: Path, *names: str) -> list[PublishedRelease]:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import base64
 import gzip
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.images import hostile, registries
-from tests.images.hostile import Reply
+from tests.images.hostile import Reply, Server
 from toolmatrix.errors import IndexFailed
 from toolmatrix.harvest.transport import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.images.hostile import Server
 
 pytestmark = pytest.mark.process
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.harvest.gitrepo import FAMILY, GitRepo, context, family, harvested, refusal
 from toolmatrix.errors import MatrixError, ToolMissing
 from toolmatrix.harvest import source_tree, tree
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.process
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from toolmatrix.api.harvests import Effort, HarvestedFile, compare_with_file
 from toolmatrix.commands.harvest import Harvested
 from toolmatrix.errors import HarvestRefused
 from toolmatrix.harvest import families, runs, source_tree
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 UNPACKED = FAMILY + "version: {path: version.py, cells: {release: {assignment: _version}}}\n"
 

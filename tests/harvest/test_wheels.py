@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import hashlib
 import zipfile
+from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -21,11 +23,6 @@ from toolmatrix.harvest import families, project
 from toolmatrix.harvest.families import HarvestContext, Indexes
 from toolmatrix.harvest.project import Metadata, PublishedRelease, Serves, Wheel
 from toolmatrix.harvest.transport import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
 
 FAMILY: dict[str, Any] = {
     "kind": "wheels",

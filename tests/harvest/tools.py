@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,6 @@ from toolmatrix.factbase import yamlfile
 from toolmatrix.harvest import families
 from toolmatrix.harvest.families import Family, HarvestContext
 from toolmatrix.harvest.transport import Session
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DAY = date(2026, 11, 23)
 

@@ -6,15 +6,13 @@ import contextlib
 import http.server
 import ssl
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from email.message import Message
+from typing import Any, NamedTuple
 
 from tests.images import images
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from email.message import Message
-
-    Answers = dict[str, "Reply | Callable[[Asked], Reply]"]
+Answers = dict[str, "Reply | Callable[[Asked], Reply]"]
 
 
 class Asked(NamedTuple):

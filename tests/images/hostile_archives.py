@@ -16,18 +16,16 @@ import sys
 import tarfile
 import tempfile
 import zlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import zstandard
 
 from tests.images import images
 from tests.images.images import as_json, hard_link, link
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    Build = Callable[[], bytes]
+Build = Callable[[], bytes]
 
 PROCESSOR, MEMORY = 120, 1 << 30
 """Seconds of processor time and bytes of address space beyond what is there that reading one of them may take."""

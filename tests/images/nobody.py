@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from toolmatrix.errors import ToolmatrixError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def told(ask: Callable[[], object]) -> str:

@@ -11,16 +11,14 @@ import socket
 import ssl
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
 from tests.images import images
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 # How long a registry may take until it answers.
 _SECONDS = 30

@@ -7,13 +7,11 @@ import os
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tests.engine import docker
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # How long containerd may take until it answers.
 _SECONDS = 30

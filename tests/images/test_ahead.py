@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
 
 import pytest
 
 from toolmatrix.images.layers import Ahead, Beside, read_ahead
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.streams import Hashed, Section, Unpacked
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-    from typing import IO
 
 DATA = b"0123456789abcdef" * (3 << 16)
 

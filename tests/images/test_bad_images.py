@@ -8,8 +8,10 @@ import io
 import json
 import lzma
 import tarfile
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -23,10 +25,6 @@ from toolmatrix.images import limits, local
 from toolmatrix.images.layers import read_layer
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.streams import Hashed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 GOOD = images.saved(images.image({"a": b"1" * 5000, "b": b"2"}))
 LAYER = images.tar({"a": b"1"})

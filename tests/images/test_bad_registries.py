@@ -6,8 +6,10 @@ import base64
 import itertools
 import json
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -27,10 +29,6 @@ from toolmatrix.errors import (
 )
 from toolmatrix.images import transport
 from toolmatrix.inspection import subjects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = [pytest.mark.process]
 

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.images import images, stores
+from tests.images.stores import Store
 from tests.inspection import test_layers
 from toolmatrix.errors import SubjectError, ToolMissing
 from toolmatrix.images import engines
 from toolmatrix.images.layers import LayerReader
 from toolmatrix.images.limits import Budget
 from toolmatrix.inspection import subjects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.images.stores import Store
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 

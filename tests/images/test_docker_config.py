@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,9 +14,6 @@ from toolmatrix.errors import ConfigError, UsageError
 from toolmatrix.images import transport
 from toolmatrix.images.registry import challenges, parse_reference
 from toolmatrix.images.transport import Credential, DockerConfig
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HUB = "https://index.docker.io/v1/"
 AUTH = base64.b64encode(b"me:pass:word").decode()

@@ -5,24 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import socket
+from collections.abc import Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.engine import docker
+from tests.engine.docker import Engine
 from tests.images import images, nobody, stores
 from toolmatrix.errors import SubjectError, ToolMissing
 from toolmatrix.images import engines
 from toolmatrix.images.limits import Budget
+from toolmatrix.images.streams import Readable
 from toolmatrix.inspection import subjects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.engine.docker import Engine
-    from toolmatrix.images.streams import Readable
 
 pytestmark = pytest.mark.process
 

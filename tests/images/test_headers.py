@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import tarfile
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,9 +14,6 @@ from tests.amount import examples
 from tests.images import images
 from toolmatrix.images import streams
 from toolmatrix.images.streams import Forward
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 TYPES = (
     *(tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE),

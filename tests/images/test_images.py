@@ -8,8 +8,10 @@ import lzma
 import subprocess
 import tarfile
 import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import zstandard
@@ -19,15 +21,9 @@ from tests.images import images
 from tests.images.images import hard_link, link
 from toolmatrix.errors import SubjectError
 from toolmatrix.images import local
-from toolmatrix.images.image import side_by_side
+from toolmatrix.images.image import ImageMetadata, side_by_side
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from toolmatrix.images.image import ImageMetadata
-
-    Files = Mapping[str, bytes | tarfile.TarInfo]
+Files = Mapping[str, bytes | tarfile.TarInfo]
 
 FIRST: Files = {"etc/a": b"1", "usr/lib/b": b"2", "lib": link("usr/lib"), "opt/deep/c": b"3"}
 SECOND: Files = {"etc/.wh.a": b"", "lib/d": b"4", "opt/deep/.wh..wh..opq": b"", "opt/deep/e": b"5"}

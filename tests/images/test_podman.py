@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.images import images, nobody, stores
+from tests.images.stores import Store
 from tests.images.test_storage import FIRST, SECOND, stored
 from tests.inspection import test_layers
 from toolmatrix.errors import SubjectError, ToolMissing
 from toolmatrix.images import engines, local
-from toolmatrix.images.layers import LayerReader
+from toolmatrix.images.image import ImageMetadata
+from toolmatrix.images.layers import LayerReader, Tree
 from toolmatrix.images.limits import Budget
 from toolmatrix.inspection import subjects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.images.stores import Store
-    from toolmatrix.images.image import ImageMetadata
-    from toolmatrix.images.layers import Tree
 
 pytestmark = pytest.mark.process
 

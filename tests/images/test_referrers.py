@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +14,6 @@ from tests.images.hostile import Reply, Server
 from toolmatrix.errors import RegistryFailed, SubjectError
 from toolmatrix.images import registry as registries
 from toolmatrix.images.limits import Budget
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.process
 

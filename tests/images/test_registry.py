@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
 from tests.images import hostile, images, registries
-from tests.images.hostile import Reply
+from tests.images.hostile import Asked, Reply
+from tests.images.registries import Registry
 from toolmatrix.errors import (
     AccessDenied,
     ConfigError,
@@ -22,15 +24,8 @@ from toolmatrix.errors import (
 from toolmatrix.images import registry as registry_images
 from toolmatrix.images import transport
 from toolmatrix.inspection import subjects
+from toolmatrix.inspection.model import Inventory
 from toolmatrix.inspection.subjects import read_subjects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.images.hostile import Asked
-    from tests.images.registries import Registry
-    from toolmatrix.inspection.model import Inventory
 
 pytestmark = [pytest.mark.process]
 

@@ -8,16 +8,14 @@ import io
 import json
 import tarfile
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.images import images
 from tests.images.images import hard_link, link
 from toolmatrix.images import local
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LONG = "opt/" + "deep/" * 30 + "file"
 FIRST: dict[str, bytes | tarfile.TarInfo] = {

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from time import process_time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from toolmatrix.api import answers
+from toolmatrix.api.answers import NoAnswer, Resolved
 from toolmatrix.errors import ToolmatrixError
+from toolmatrix.factbase.index import Index
+from toolmatrix.request.fields import Fields
 from toolmatrix.request.read import RequestContext, read
 from toolmatrix.solve.parts import SEVERAL
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from toolmatrix.api.answers import NoAnswer, Resolved
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.request.fields import Fields
-    from toolmatrix.solve.request import Request
-    from toolmatrix.solve.resolve import Resolution
+from toolmatrix.solve.request import Request
+from toolmatrix.solve.resolve import Resolution
 
 YES, NO, CANNOT_SAY = 0, 1, 4
 _KEPT = 4096

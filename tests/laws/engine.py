@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 from tests.solve.oracle import Sat
 from toolmatrix.factbase.evidence import UNKNOWN
+from toolmatrix.factbase.index import Index
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.solve.request import Request
-    from toolmatrix.solve.resolve import Resolution
+from toolmatrix.solve.request import Request
+from toolmatrix.solve.resolve import Resolution
 
 
 def satisfiable(index: Index, request: Request) -> bool:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Callable, Iterator
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import toolmatrix
 from tests.laws import engine
@@ -24,10 +25,7 @@ from toolmatrix.request.fields import Fields
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    Law = Callable[[Asker, Reply], Iterator[str]]
+Law = Callable[[Asker, Reply], Iterator[str]]
 
 ANSWERS = (YES, CANNOT_SAY)
 FILLED_IN = {"NAME", "DIR", "FILE", "TARGET", "COMMAND"}

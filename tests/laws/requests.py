@@ -5,18 +5,15 @@ A request is drawn from its number and the seed alone, so that it can be drawn a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from toolmatrix.factbase.evidence import UNKNOWN, WORDS
+from toolmatrix.factbase.index import Index
 from toolmatrix.request.fields import Fields
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from toolmatrix.factbase.index import Index
-
-    Item = TypeVar("Item")
+Item = TypeVar("Item")
 
 DAYS = ("2019-06-01", "2021-03-15", "2022-11-01", "2024-02-29", "2025-07-04", "2026-05-01")
 """Days for `--at`: before, between and after most releases of the matrix."""

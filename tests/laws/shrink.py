@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from tests.laws import laws
+from tests.laws.ask import Asker
+from tests.laws.laws import Broken
 from toolmatrix.request.fields import Fields
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.laws.ask import Asker
-    from tests.laws.laws import Broken
 
 _TRIES = 80
 

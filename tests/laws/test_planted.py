@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -12,10 +12,7 @@ from tests.laws.laws import LAWS
 from toolmatrix.api.answers import Resolved
 from toolmatrix.request.fields import Fields, parse_arguments
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Doctor = Callable[[Asker, Reply], Reply]
+Doctor = Callable[[Asker, Reply], Reply]
 
 LINE = "torch==2.6.0 numpy --from=wheel --target=x86"
 

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,12 +16,8 @@ from tests.golden import VARIABLE
 from toolmatrix import resources
 from toolmatrix.factbase.evidence import WORDS
 from toolmatrix.lockfile import lock_file, model
-from toolmatrix.lockfile.model import LockedValue, compare, locks
-
-if TYPE_CHECKING:
-    from toolmatrix.lockfile.lock_file import Fields
-    from toolmatrix.lockfile.model import Lock
-
+from toolmatrix.lockfile.lock_file import Fields
+from toolmatrix.lockfile.model import Lock, LockedValue, compare, locks
 
 HELD = st.builds(LockedValue, value=st.sampled_from("ab"), facts=st.sampled_from([(), ("f",)]))
 SIDE = st.dictionaries(st.sampled_from("xyz"), HELD)

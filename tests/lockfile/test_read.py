@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from binascii import crc_hqx
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -12,12 +13,7 @@ from hypothesis import strategies as st
 
 from toolmatrix.errors import LockError
 from toolmatrix.lockfile import lock_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from toolmatrix.lockfile.model import Lock
+from toolmatrix.lockfile.model import Lock
 
 ANEW = "write it again with `toolmatrix lock`, or restore it from version control"
 

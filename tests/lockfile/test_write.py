@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,9 +21,6 @@ from toolmatrix.lockfile.model import (
     LockedTarget,
     PackageQuestion,
 )
-
-if TYPE_CHECKING:
-    from typing import Any
 
 TEXT = st.text(max_size=8)
 TEXTS = st.lists(TEXT, max_size=3).map(tuple)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -20,10 +21,6 @@ from tests.schemas import shipped
 from tests.test_lines import PREFIXES
 from toolmatrix.logs import log, signatures
 from toolmatrix.resources import signatures_path
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 BOOK = signatures.load()
 LINES = [(entry["signature"], entry["line"]) for entry in logs.failures()] + [

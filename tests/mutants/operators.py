@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 import libcst as cst
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 
 def negate(node: cst.If | cst.CompIf) -> Iterable[cst.CSTNode]:

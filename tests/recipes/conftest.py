@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from tests import matrix
 from toolmatrix.factbase import yamlfile
+from toolmatrix.factbase.index import Index
 from toolmatrix.recipes import read
+from toolmatrix.recipes.model import Recipe
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.recipes.model import Recipe
-
-    Reading = Callable[[str], Recipe]
+Reading = Callable[[str], Recipe]
 
 HEAD = """\
 schema: toolmatrix.recipe/1

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from tests.recipes.conftest import Reading
 from toolmatrix.errors import RecipeError
+from toolmatrix.factbase.index import Index
 from toolmatrix.recipes import read
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.recipes.conftest import Reading
-    from toolmatrix.factbase.index import Index
 
 GOOD = """\
 builds: numpy

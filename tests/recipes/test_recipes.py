@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.amount import sampled
 from toolmatrix.errors import RecipeError
+from toolmatrix.factbase.index import Index
 from toolmatrix.finding import InstallMethod
 from toolmatrix.judging import sweep
-from toolmatrix.lockfile.model import environment
+from toolmatrix.lockfile.model import LockedTarget, environment
 from toolmatrix.recipes import fields, model, read
+from toolmatrix.recipes.model import Book, BuildStep, Part, Recipe
 from toolmatrix.recipes.read import Picker, merged_steps
 from toolmatrix.rendering import answer as values
 from toolmatrix.report import answer
 from toolmatrix.resources import recipes_root
 from toolmatrix.solve.resolve import possible
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.lockfile.model import LockedTarget
-    from toolmatrix.recipes.model import Book, BuildStep, Part, Recipe
-
-    Answering = Callable[[str, str, str, str], LockedTarget | None]
+Answering = Callable[[str, str, str, str], LockedTarget | None]
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "recipes.md"
 NAMES = read.names()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -14,9 +14,7 @@ from jsonschema import Draft202012Validator
 from tests.golden import VARIABLE
 from toolmatrix import resources
 from toolmatrix.recipes import fields, model
-
-if TYPE_CHECKING:
-    from toolmatrix.recipes.fields import Shape
+from toolmatrix.recipes.fields import Shape
 
 PATH = Path(resources.schema_path("recipe"))
 TEXT = {"$ref": "#/$defs/text"}

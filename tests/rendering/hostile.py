@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from tests.rendering import parsers
 from tests.rendering.jobs import index, lock
 from toolmatrix.errors import ToolmatrixError
 from toolmatrix.factbase import yamlfile
-from toolmatrix.lockfile.model import LockedClosure, LockedPackage, PackageQuestion
+from toolmatrix.lockfile.model import Lock, LockedClosure, LockedPackage, PackageQuestion
 from toolmatrix.recipes import read
+from toolmatrix.recipes.model import Recipe
 from toolmatrix.rendering import formats
+from toolmatrix.rendering.model import Job
 from toolmatrix.value import Value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from toolmatrix.lockfile.model import Lock
-    from toolmatrix.recipes.model import Recipe
-    from toolmatrix.rendering.model import Job
 
 TEXTS = (
     "1.0; rm -rf /",

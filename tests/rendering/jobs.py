@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests import matrix
+from toolmatrix.factbase.index import Index
 from toolmatrix.lockfile import lock_file
 from toolmatrix.lockfile import lock_file as locks
+from toolmatrix.lockfile.model import Lock
 from toolmatrix.recipes import read as recipes
+from toolmatrix.recipes.model import Book, Recipe
 from toolmatrix.rendering import dockerfile, make
-from toolmatrix.rendering.model import Choices
-
-if TYPE_CHECKING:
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.lockfile.model import Lock
-    from toolmatrix.recipes.model import Book, Recipe
-    from toolmatrix.rendering.model import Job
+from toolmatrix.rendering.model import Choices, Job
 
 FIXTURES = Path(__file__).parent / "fixtures"
 LOCKS = tuple(sorted(path.stem for path in FIXTURES.glob("*.lock")))

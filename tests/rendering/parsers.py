@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dockerfile
 import yaml
@@ -19,9 +20,6 @@ from packaging.requirements import Requirement
 
 from toolmatrix import toml
 from toolmatrix.errors import LockError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 ACTIVE = "\ue000"
 """Stands in front of what does something; no text of a test holds it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from cyclonedx.schema import SchemaVersion
@@ -14,9 +14,7 @@ from tests.rendering.jobs import LOCKS, job, lock
 from toolmatrix.errors import RenderError
 from toolmatrix.lockfile.model import LockedComponent, LockedVariant
 from toolmatrix.rendering.formats import cyclonedx
-
-if TYPE_CHECKING:
-    from toolmatrix.rendering.model import Job
+from toolmatrix.rendering.model import Job
 
 JOBS = [*((name, "toolchain") for name in LOCKS), ("tensorflow", "tensorflow")]
 CUDA_INDEX = "https://wheels.example.org/whl/cu128"

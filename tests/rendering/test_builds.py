@@ -10,21 +10,18 @@ import os
 import re
 import shlex
 import subprocess
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tests.engine import company, docker
 from tests.engine.commands import ROOT, ran
+from tests.engine.docker import Engine
 from toolmatrix.harvest import runs
 from toolmatrix.inspection import elf
 from toolmatrix.lockfile import lock_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.engine.docker import Engine
 
 pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(7200)]
 

@@ -6,20 +6,16 @@ They take minutes and need what tests/rendering/test_builds.py needs.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.engine import docker
 from tests.engine.commands import ran
+from tests.engine.docker import Engine
 from tests.images import hostile
 from toolmatrix.lockfile import lock_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.engine.docker import Engine
 
 pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(3600)]
 

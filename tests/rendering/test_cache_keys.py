@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 import dockerfile
 import pytest
 
 from tests.rendering import hostile
 from tests.rendering.jobs import LOCKS, job, lock
+from toolmatrix.lockfile.model import Lock, LockedClosure
 from toolmatrix.rendering import formats
 from toolmatrix.rendering.dockerfile import DIALECTS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from toolmatrix.lockfile.model import Lock, LockedClosure
 
 CHECKED = re.compile(r"\.check\.sh$")
 BOUND = re.compile(r"type=bind,source=([^,]+),")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,12 +12,8 @@ from tests.rendering.jobs import job
 from toolmatrix.cli.main import main
 from toolmatrix.errors import NoImage
 from toolmatrix.lockfile import lock_file
+from toolmatrix.lockfile.model import Lock
 from toolmatrix.rendering import formats
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolmatrix.lockfile.model import Lock
 
 REQUESTS = [
     ("toolchain", "python"),

@@ -16,8 +16,9 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import pytest
 import yaml
@@ -26,19 +27,14 @@ from tests.engine import bases, docker
 from tests.engine.__main__ import folder
 from tests.harvest import shop
 from tests.images import hostile as servers
-from tests.images.hostile import Reply
+from tests.images.hostile import Reply, Server
 from tests.rendering import hostile
 from tests.rendering.jobs import LOCKS, job, lock
 from toolmatrix import toml
 from toolmatrix.errors import LockError
 from toolmatrix.lockfile.model import Backed, LockedComponent, LockedVariant
 from toolmatrix.rendering import formats
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.images.hostile import Server
-    from toolmatrix.rendering.model import ImagePlan, Job
+from toolmatrix.rendering.model import ImagePlan, Job
 
 BESIDE = Path(sys.executable).parent
 NODE = BESIDE.parent / "node/node_modules/.bin"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,13 +15,8 @@ from tests.compilation.corpus import cases, log, members
 from tests.rendering.jobs import job, lock
 from tests.rendering.test_core_make import changed, recipe
 from toolmatrix.compilation.compare import host_compiler
-from toolmatrix.lockfile.model import LockedFlags
+from toolmatrix.lockfile.model import Lock, LockedFlags
 from toolmatrix.rendering import dockerfile, formats
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolmatrix.lockfile.model import Lock
 
 pytestmark = pytest.mark.process
 

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,16 +15,12 @@ from tests.golden import assert_golden
 from tests.rendering.jobs import LOCKS, index, job, lock
 from toolmatrix.errors import NoImage, RecipeError, RenderError
 from toolmatrix.factbase import yamlfile
-from toolmatrix.lockfile.model import Backed, LockedComponent, LockedFlags
+from toolmatrix.lockfile.model import Backed, Lock, LockedComponent, LockedFlags, LockedTarget
 from toolmatrix.recipes import read
+from toolmatrix.recipes.model import Recipe
 from toolmatrix.rendering import dockerfile, formats, pinning
 from toolmatrix.rendering.dockerfile import DIALECTS
-from toolmatrix.rendering.model import Choices
-
-if TYPE_CHECKING:
-    from toolmatrix.lockfile.model import Lock, LockedTarget
-    from toolmatrix.recipes.model import Recipe
-    from toolmatrix.rendering.model import ImagePlan
+from toolmatrix.rendering.model import Choices, ImagePlan
 
 
 def image(name: str, target: str, **choices: Any) -> ImagePlan:

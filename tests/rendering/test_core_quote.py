@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,9 +11,6 @@ from hypothesis import strategies as st
 
 from toolmatrix.errors import RenderError
 from toolmatrix.rendering import dockerfile, quote
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HOSTILE = (
     "1.0; rm -rf /",

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,15 +16,10 @@ from tests import matrix
 from toolmatrix.api import files, locks
 from toolmatrix.commands import _renders as renders
 from toolmatrix.errors import ToolmatrixError
-from toolmatrix.lockfile.model import DEFAULT
+from toolmatrix.lockfile.model import DEFAULT, LockedFlags
 from toolmatrix.recipes import read as recipes
 from toolmatrix.request.fields import Fields, parse_arguments
 from toolmatrix.request.read import read
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from toolmatrix.lockfile.model import LockedFlags
 
 ARCHS = ("sm_80", "gfx90a")
 CPUS = {"x86": "haswell", "arm": "neoverse-n1", "amd": "haswell"}

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import pytest
@@ -19,13 +19,10 @@ from tests.golden import assert_golden
 from tests.rendering import hostile, parsers
 from tests.rendering.jobs import LOCKS, job, lock
 from toolmatrix.errors import RenderError
-from toolmatrix.lockfile.model import LockedComponent
+from toolmatrix.lockfile.model import Lock, LockedComponent
 from toolmatrix.rendering import common, formats, mirrors
+from toolmatrix.rendering.model import Job
 from toolmatrix.resources import of_package
-
-if TYPE_CHECKING:
-    from toolmatrix.lockfile.model import Lock
-    from toolmatrix.rendering.model import Job
 
 BESIDE = Path(sys.executable).parent
 AROUND = tuple(name for name in formats.known() if name != "dockerfile")

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import copy
 import subprocess
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import cycle, islice
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -19,6 +21,7 @@ from hypothesis import strategies as st
 
 from tests.amount import examples, sampled, some
 from tests.rendering import hostile, parsers
+from tests.rendering.hostile import Leaf
 from tests.rendering.jobs import index, job, lock
 from toolmatrix.errors import RecipeError, RenderError, ToolmatrixError
 from toolmatrix.factbase import lookups, yamlfile
@@ -26,13 +29,7 @@ from toolmatrix.lockfile import lock_file
 from toolmatrix.recipes import read
 from toolmatrix.rendering import formats, mirrors
 from toolmatrix.rendering.dockerfile import DIALECTS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tests.rendering.hostile import Leaf
-    from toolmatrix.rendering.model import Job
+from toolmatrix.rendering.model import Job
 
 NAMES = tuple(formats.known())
 TARGET = "arm"

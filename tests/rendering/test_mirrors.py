@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,11 +15,7 @@ from tests.rendering.jobs import index, job, lock
 from toolmatrix.api.files import RenderOptions, render_lock, rules
 from toolmatrix.errors import RenderError, UsageError
 from toolmatrix.rendering import formats, mirrors
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolmatrix.rendering.model import Job
+from toolmatrix.rendering.model import Job
 
 OLD = ("https://example.org", "https://github.com/", "https://repo.example.org/index")
 MIRRORS = mirrors.parsed(f"{old}=https://mirror.invalid/{n}" for n, old in enumerate(OLD))

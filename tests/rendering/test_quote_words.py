@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import shlex
 import string
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from toolmatrix.errors import RenderError
 from toolmatrix.rendering import quote
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SHELL = "a word of shell: printable, on one line"
 VALUE = "a value of an instruction: printable, on one line"

@@ -5,24 +5,20 @@ from __future__ import annotations
 import hashlib
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tests.golden import assert_golden
 from tests.images import hostile as servers
-from tests.images.hostile import Reply
+from tests.images.hostile import Reply, Server
 from tests.rendering.jobs import job, lock
 from toolmatrix.errors import NoImage, UsageError
 from toolmatrix.rendering import formats, mirrors, pinning
 from toolmatrix.rendering.dockerfile import DIALECTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.images.hostile import Server
-    from toolmatrix.rendering.model import Job
+from toolmatrix.rendering.model import Job
 
 DAY, EARLIER = "20261120T000000Z", "20260301T000000Z"
 LIVE = "http://deb.debian.org/debian/"

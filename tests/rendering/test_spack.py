@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -12,10 +12,8 @@ from tests.rendering.jobs import LOCKS, index, job, lock
 from toolmatrix.lockfile.model import Backed, LockedComponent
 from toolmatrix.rendering import mirrors
 from toolmatrix.rendering.formats import spack
+from toolmatrix.rendering.model import Job
 from toolmatrix.resources import of_package
-
-if TYPE_CHECKING:
-    from toolmatrix.rendering.model import Job
 
 # Spack's documentation, spec syntax: a name, a version, variants, and a compiler.
 SPEC = re.compile(

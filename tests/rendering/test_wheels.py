@@ -8,9 +8,10 @@ import shutil
 import struct
 import subprocess
 import venv
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
@@ -20,20 +21,13 @@ from tests.rendering.jobs import index, job
 from toolmatrix.api.locks import LockRequest, solve
 from toolmatrix.errors import NoImage
 from toolmatrix.harvest import families
-from toolmatrix.lockfile.model import DEFAULT
+from toolmatrix.lockfile.model import DEFAULT, Lock
 from toolmatrix.recipes import read as recipes
 from toolmatrix.rendering import common, dockerfile, formats, pinning
-from toolmatrix.rendering.model import UsedPackage
+from toolmatrix.rendering.model import Job, UsedPackage
 from toolmatrix.request import recipes as requests
 from toolmatrix.request.fields import Fields, parse_arguments
 from toolmatrix.request.read import read
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from toolmatrix.lockfile.model import Lock
-    from toolmatrix.rendering.model import Job
 
 PROGRAM = Path(__file__).parents[2] / "dockerfiles" / "wheels.py"
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import html
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tests.compilation.corpus import Case, log
 from tests.compilation.laws import Laws
+from toolmatrix.compilation import Log
 from toolmatrix.report import stage_graphs
 from toolmatrix.report import stages as report
 from toolmatrix.report.stages import prose_of, runs, table
 from toolmatrix.report.terminal import Terminal
-
-if TYPE_CHECKING:
-    from toolmatrix.compilation import Log
 
 SHOWN = Laws()
 WIDTHS = (20, 40, 80, 200)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.cli.conftest import SMALL
+from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.store import open_index
 from toolmatrix.report import claims
-
-if TYPE_CHECKING:
-    from toolmatrix.factbase.index import Index
 
 
 @pytest.fixture(scope="module")

@@ -5,17 +5,15 @@ Every function returns the same problem for the same arguments.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, cycle, pairwise
 from math import log
 from random import Random
 from time import process_time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from toolmatrix.solve.engine import Problem, Support, solve
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Nogood = tuple[tuple[int, int], ...]
 

@@ -6,15 +6,13 @@ the specification word by word and slowly.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pysat.solvers import Cadical153
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from toolmatrix.solve.engine import Problem
+from toolmatrix.solve.engine import Problem
 
 Values = tuple[int, ...]
 

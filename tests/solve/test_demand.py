@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,17 +11,15 @@ from tests.cli.conftest import SMALL
 from tests.laws.requests import Draw
 from toolmatrix.errors import ToolmatrixError
 from toolmatrix.factbase import evidence
+from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.store import open_index
 from toolmatrix.request.read import RequestContext, read
 from toolmatrix.solve import resolve
 from toolmatrix.solve.demand import Demand
+from toolmatrix.solve.parts import Variable
+from toolmatrix.solve.request import Request
 from toolmatrix.solve.resolve import Resolution, attempt
 from toolmatrix.solve.support import TargetAnswer, targets_of
-
-if TYPE_CHECKING:
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.solve.parts import Variable
-    from toolmatrix.solve.request import Request
 
 REQUESTS = 25
 ROUNDS = 60

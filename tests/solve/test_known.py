@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import toolmatrix
 from tests import matrix as built_in
 from toolmatrix.api.answers import Resolved
+from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.request.read import RequestContext
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.known import INDEPENDENT, Relations
 from toolmatrix.solve.preferences import _out_by
 from toolmatrix.solve.resolve import Resolution, attempt
 from toolmatrix.solve.support import targets_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from toolmatrix.api.requests import OpenMatrix
 
 FRONT = """
 schema: toolmatrix.matrix/1

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
+from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.store import open_index
 from toolmatrix.solve.repair import repairs
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.solve.resolve import Unsatisfiable, resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from toolmatrix.factbase.index import Index
 
 FRONT = """\
 schema: toolmatrix.matrix/1

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.solve.test_repair import FACTS, FRONT, STATEMENTS, ask, context, listed, ways
+from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.store import open_index
-from toolmatrix.solve.repair import repairs
+from toolmatrix.solve.repair import Repair, repairs
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.solve.resolve import Unsatisfiable, resolve
-
-if TYPE_CHECKING:
-    from toolmatrix.factbase.index import Index
-    from toolmatrix.solve.repair import Repair
 
 MORE = (
     ("{accelerator: rocm}", "limits: {machine: x86_64}", "stated"),

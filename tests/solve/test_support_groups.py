@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,9 +23,6 @@ from toolmatrix.solve.engine.free import Free, crowded
 from . import oracle
 from .generate import pigeons, scattered, seats
 from .judge import shuffled
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class Bound(SupportGroup):

@@ -7,12 +7,10 @@ are. The modules of this package declare the laws of stages, `tests/report/stage
 from __future__ import annotations
 
 import traceback
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from tests.compilation.corpus import Case
+from tests.compilation.corpus import Case
 
 
 class Law(NamedTuple):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from tests.compilation.corpus import Case, log, sources
 from tests.compilation.laws import LAWS
+from toolmatrix.compilation import Plan, Stage
 from toolmatrix.compilation.model import KINDS
-
-if TYPE_CHECKING:
-    from toolmatrix.compilation import Plan, Stage
 
 # The driver fails before it says who it is.
 NAMELESS = {

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from tests.compilation import corpus
 from tests.compilation.laws import LAWS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from toolmatrix.compilation import Plan, Stage
+from toolmatrix.compilation import Plan, Stage
 
 FRONT_ENDS = {"cudafe++"}
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tests.compilation import corpus
 from tests.compilation.laws import LAWS
 from toolmatrix.compilation import Plan, parse_log
-
-if TYPE_CHECKING:
-    from tests.compilation import corpus
 
 every = LAWS.of(lambda case: case.tool == "nvcc")
 
