@@ -43,36 +43,16 @@ if TYPE_CHECKING:
     from toolmatrix.commands.why_not import why_not as why_not
 
 _FUNCTIONS = {
-    "resolve": "toolmatrix.commands.resolve",
-    "env": "toolmatrix.commands.env",
-    "why_not": "toolmatrix.commands.why_not",
-    "explain": "toolmatrix.commands.explain",
-    "matrix": "toolmatrix.commands.matrix",
+    name: f"toolmatrix.commands.{name}"
+    for name in (
+        *("resolve", "env", "why_not", "explain", "matrix", "search", "show", "what", "plan"),
+        *("facts", "export", "check", "lock", "upgrade", "diff", "render", "stages", "diagnose"),
+        *("judge", "inventory", "validate", "merge", "add", "update", "news", "build", "doctor"),
+    )
+} | {
     "open_matrix": "toolmatrix.api.requests",
     "components": "toolmatrix.commands.list",
-    "search": "toolmatrix.commands.search",
-    "show": "toolmatrix.commands.show",
-    "what": "toolmatrix.commands.what",
-    "plan": "toolmatrix.commands.plan",
-    "facts": "toolmatrix.commands.facts",
-    "export": "toolmatrix.commands.export",
-    "check": "toolmatrix.commands.check",
     "check_render": "toolmatrix.commands.check",
-    "lock": "toolmatrix.commands.lock",
-    "upgrade": "toolmatrix.commands.upgrade",
-    "diff": "toolmatrix.commands.diff",
-    "render": "toolmatrix.commands.render",
-    "stages": "toolmatrix.commands.stages",
-    "diagnose": "toolmatrix.commands.diagnose",
-    "judge": "toolmatrix.commands.judge",
-    "inventory": "toolmatrix.commands.inventory",
-    "validate": "toolmatrix.commands.validate",
-    "merge": "toolmatrix.commands.merge",
-    "add": "toolmatrix.commands.add",
-    "update": "toolmatrix.commands.update",
-    "news": "toolmatrix.commands.news",
-    "build": "toolmatrix.commands.build",
-    "doctor": "toolmatrix.commands.doctor",
 }
 # Functions that were already imported.
 _imported: dict[str, Any] = {}
