@@ -82,7 +82,9 @@ _OF_FEDORA = ("var/lib/rpm", "usr/lib/sysimage/rpm")
 # Programs of which images have no more than the name.
 _STANDS_FOR_MORE = ("conda", "pixi", "supervisord")
 # Programs that are those of this machine.
-_TAKEN = ("timeout", "tini", "uv")
+_TAKEN = ("timeout", "tini", "uv", "gosu", "dumb-init")
+# Programs that scripts of images start.
+_OF_SCRIPTS = ("cat", "dirname", "id", "ls", "readlink")
 # Where the processor is in an ELF file, and the number of ARM.
 _MACHINE, _ARM = 18, b"\xb7\0"
 
@@ -182,6 +184,7 @@ class Workshop:
                 self._link_library(root, path, os.path.dirname(data.linkname))
         started = os.path.basename(next(iter(_command(image)), ""))
         taken = ["bin/sh", "usr/bin/env", *(["bin/bash"] if "bin/bash" in image.files else ())]
+        taken += [f"usr/bin/{name}" for name in _OF_SCRIPTS]
         for path in (*taken, *([f"usr/bin/{started}"] if started in _TAKEN else ())):
             called = shutil.which(os.path.basename(path))
             if called is None:
@@ -189,6 +192,9 @@ class Workshop:
             self._take(root, called, path)
         for name in ("dev", "tmp"):
             (root / name).mkdir(exist_ok=True)
+        # gosu looks whether it is setuid.
+        (root / "proc/self").mkdir(parents=True)
+        (root / "proc/self/exe").symlink_to("/bin/sh")
         os.mknod(root / "dev/null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
         for path, (mode, owner) in image.modes.items():
             os.chown(root / path, owner, owner)

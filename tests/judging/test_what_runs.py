@@ -139,6 +139,16 @@ HOSTILE: dict[str, Callable[[int], Image]] = {
     "arguments of arguments": lambda count: command(
         *("sh", "-c", "; ".join(["$@ " * 50] * 50), *["a"] * count)
     ),
+    "conditions that nothing decides": lambda count: command(
+        *("sh", "-c", "".join(f"if a{n}; then A{n}=1; fi; " for n in range(count // 40)))
+    ),
+    "loops in loops": lambda count: command(
+        *("sh", "-c", "for i in $(a) 1 2; do " * 30 + "A=$A$i; " * (count // 40) + "done; " * 30)
+    ),
+    "scripts that source themselves": lambda count: GOOD.replace(
+        files={**GOOD.files, "run.sh": b". /run.sh; sh /run.sh; /run.sh\n" * (count // 40)},
+        config={"Cmd": ["sh", "/run.sh"]},
+    ),
     "long line": lambda count: command("sh", "-c", "'" * count),
     "options": lambda count: command("python3", *["-u"] * count),
     "options of a shell": lambda count: command("sh", *["-e"] * count),

@@ -1375,20 +1375,20 @@ WRONG |= {
     ),
     "script that may export": _by_script(
         'if [ -d /vendor ]; then\n  export PYTHONPATH=/vendor\nfi\nexec "$@"', _COPIED
-    ).replace(codes=(), unknown=True),
+    ),
     "script without a first line": Image(
         files={**_COPIED, "run.sh": b"export PYTHONPATH=/vendor\npython3 app.py\n"},
         config=_env(Cmd=["sh", "/run.sh"]),
-        unknown=True,
+        codes=("TM401",),
     ),
     "variables out of a file": _by_shell(
         ". /etc/env.sh && python3 app.py",
         {**_COPIED, "etc/env.sh": b"export PYTHONPATH=/vendor\n"},
-    ).replace(codes=(), unknown=True),
+    ),
     "login shell that sets PATH anew": Image(
         files={**_VENV_WANTED, "etc/profile": _PROFILE},
         config={"Env": [_OF_VENV], "Cmd": ["sh", "-lc", "python3 app.py"]},
-        unknown=True,
+        codes=("TM401",),
     ),
     "variable that env takes away": Image(
         files=_BY_VARIABLE,
@@ -1449,5 +1449,276 @@ RIGHT |= {
     ),
     "user site beside a virtual environment": Image(
         files={**_VENV_WANTED, **numpy(OTHER, _ROOT_SITE)}, config={"Env": [_OF_VENV]}
+    ),
+}
+
+# What Debian has as /etc/profile, but for its prompt.
+_DEBIAN_PROFILE = b"""\
+if [ "$(id -u)" -eq 0 ]; then
+  PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+else
+  PATH="/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games"
+fi
+export PATH
+
+if [ "${PS1-}" ]; then
+  if [ "${BASH-}" ] && [ "$BASH" != "/bin/sh" ]; then
+    if [ -f /etc/bash.bashrc ]; then
+      . /etc/bash.bashrc
+    fi
+  fi
+fi
+
+if [ -d /etc/profile.d ]; then
+  for i in /etc/profile.d/*.sh; do
+    if [ -r $i ]; then
+      . $i
+    fi
+  done
+  unset i
+fi
+"""
+# What `python3 -m venv` writes, but for the prompt.
+_ACTIVATE = """\
+deactivate () {
+    if [ -n "${_OLD_VIRTUAL_PATH:-}" ] ; then
+        PATH="${_OLD_VIRTUAL_PATH:-}"
+        export PATH
+        unset _OLD_VIRTUAL_PATH
+    fi
+    unset VIRTUAL_ENV
+    if [ ! "${1:-}" = "nondestructive" ] ; then
+        unset -f deactivate
+    fi
+}
+deactivate nondestructive
+VIRTUAL_ENV="PREFIX"
+export VIRTUAL_ENV
+_OLD_VIRTUAL_PATH="$PATH"
+PATH="$VIRTUAL_ENV/bin:$PATH"
+export PATH
+if [ -n "${PYTHONHOME:-}" ] ; then
+    _OLD_VIRTUAL_PYTHONHOME="${PYTHONHOME:-}"
+    unset PYTHONHOME
+fi
+if [ -n "${BASH:-}" -o -n "${ZSH_VERSION:-}" ] ; then
+    hash -r 2> /dev/null
+fi
+"""
+# The entry point of NVIDIA's images, but for its comments.
+_NVIDIA = b"""\
+#!/bin/bash
+shopt -s nullglob extglob
+_SCRIPT_DIR="$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
+declare -a _PARTS=( "${_SCRIPT_DIR}/entrypoint.d"/*@(.txt|.sh) )
+shopt -u nullglob extglob
+print_repeats() {
+  local -r char="$1" count="$2"
+  local i
+  for ((i=1; i<=$count; i++)); do echo -n "$char"; done
+  echo
+}
+for _file in "${_PARTS[@]}"; do
+  case "${_file}" in
+    *.txt) cat "${_file}";;
+    *.sh)  source "${_file}";;
+  esac
+done
+echo
+if [[ $# -eq 0 ]]; then
+  exec "/bin/bash"
+else
+  exec "$@"
+fi
+"""
+_BASH: Files = {"bin/bash": elf(needed=["libc.so.6"])}
+_OF_NVIDIA: Files = {
+    **_BASH,
+    "opt/nvidia/bin/entrypoint.sh": _NVIDIA,
+    "opt/nvidia/bin/entrypoint.d/10-banner.txt": b"=====\n",
+}
+
+
+def _activate(prefix: str, path: str = "") -> Files:
+    return {f"{path or prefix}/bin/activate": _ACTIVATE.replace("PREFIX", f"/{prefix}").encode()}
+
+
+def _started(files: Files, *words: str, env: tuple[str, ...] = (), **config: Any) -> Image:
+    config = _env(*env, Cmd=[*words], **config)
+    return Image(files=files, config=config, codes=("TM401",))
+
+
+def _right(image: Image) -> Image:
+    return image.replace(codes=())
+
+
+_OF_USER: Files = {**numpy(OTHER, USER), "etc/passwd": PASSWD}
+_SERVE: Files = {"opt/venv/bin/serve": b"#!/opt/venv/bin/python3\nimport app\n"}
+_LOGIN = ("bash", "-lc", "python3 -m app")
+_MINE = _packed_wheel("numpy", OTHER, "numpy/__init__.py", "__main__.py")
+WRONG |= {
+    "gosu to a user with a site": _started({**GOOD, **_OF_USER}, "gosu", "app", *_APP_COMMAND),
+    "program of another venv behind a limit of time": _started(
+        {**_VENV_OTHER, **_SERVE}, "timeout", "60", "/opt/venv/bin/serve"
+    ),
+    "script behind dumb-init": _started(
+        {**_COPIED, "usr/bin/entry.sh": script('export PYTHONPATH=/vendor\nexec "$@"')},
+        *("dumb-init", "--", "/usr/bin/entry.sh", *_APP_COMMAND),
+    ),
+    "variable by a file of the profile": _started(
+        {
+            **_COPIED,
+            **_BASH,
+            "etc/profile": _DEBIAN_PROFILE,
+            "etc/profile.d/app.sh": b"export PYTHONPATH=/vendor\n",
+        },
+        *_LOGIN,
+    ),
+    "profile of Debian without the venv": Image(
+        files={**_VENV_WANTED, **_BASH, "etc/profile": _DEBIAN_PROFILE},
+        config={"Env": [_OF_VENV], "Cmd": [*_LOGIN]},
+        codes=("TM401",),
+    ),
+    "file of the profile of a user": _started(
+        {**_COPIED, **_BASH, "root/.bash_profile": b"export PYTHONPATH=/vendor\n"}, *_LOGIN
+    ),
+    "activation of a venv that was moved": _by_shell(
+        ". /opt/venv/bin/activate && python3 -m app",
+        {**_VENV_WANTED, **_activate("build/venv", "opt/venv")},
+    ),
+    "variable that is not exported": _by_shell("PYTHONPATH=/vendor; python3 -m app", _BY_VARIABLE),
+    "Python without its packages": _started(GOOD, "python3", "-S", "-m", "app").replace(
+        codes=("TM420",)
+    ),
+    "variable that -E ignores": _started(
+        _BY_VARIABLE, "python3", "-E", "-m", "app", env=("PYTHONPATH=/vendor",)
+    ),
+    "working directory that is no place for modules": _started(
+        {**PYTHON, **numpy(OTHER), **copied(WANTED, "app")},
+        *_APP_COMMAND,
+        env=("PYTHONSAFEPATH=1",),
+        WorkingDir="/app",
+    ),
+    "archive that starts alone": _started(
+        {**GOOD, "srv/app.pyz": _MINE}, "python3", "-I", "/srv/app.pyz"
+    ),
+    "directory that starts alone": _started(
+        {**GOOD, **copied(folder="srv"), "srv/__main__.py": b""}, "python3", "-I", "/srv"
+    ),
+    "script by its first argument": _by_script(
+        'case "$1" in\n  python*) export PYTHONPATH=/vendor ;;\nesac\nexec "$@"', _COPIED
+    ),
+    "script that sets its arguments": _by_script(
+        'if [ "${1#-}" = "$1" ]; then\n  set -- /opt/venv/bin/"$@"\nfi\nexec "$@"', _VENV_OTHER
+    ),
+    "script with a home of Python": _by_script(
+        'export PYTHONHOME=/opt/python\nexec "$@"',
+        {
+            **GOOD,
+            **python("opt/python"),
+            **numpy(OTHER, "opt/python/lib/python3.11/site-packages"),
+        },
+    ),
+    "settings that are all exported": _by_shell(
+        "set -a; . /etc/default/app; set +a; exec python3 -m app",
+        {**_COPIED, "etc/default/app": b"# of the service\nPYTHONPATH=/vendor\n"},
+    ),
+    "function that exports": _by_script(
+        'use() {\n  local folder="$1"\n  export PYTHONPATH="$folder"\n}\nuse /vendor\nexec "$@"',
+        _COPIED,
+    ),
+    "script of NVIDIA that sources one": Image(
+        files={
+            **_COPIED,
+            **_OF_NVIDIA,
+            "opt/nvidia/bin/entrypoint.d/50-app.sh": b"export PYTHONPATH=/vendor\n",
+        },
+        config=_env(Entrypoint=["/opt/nvidia/bin/entrypoint.sh"], Cmd=_APP_COMMAND),
+        codes=("TM401",),
+    ),
+    "arguments in a variable of bash": Image(
+        files={
+            **_VENV_OTHER,
+            **_BASH,
+            "usr/bin/entry.sh": (
+                b'#!/bin/bash\nset -e\ncmd=( "$@" )\n'
+                b'if [[ ${#cmd[@]} -eq 0 ]]; then cmd=(bash); fi\nexec "/opt/venv/bin/${cmd[@]}"\n'
+            ),
+        },
+        config=_env(Entrypoint=["/usr/bin/entry.sh"], Cmd=_APP_COMMAND),
+        codes=("TM401",),
+    ),
+    "directory by a shell": _by_shell(
+        "cd /srv && exec python3 -m app", {**GOOD, **copied(folder="srv")}
+    ),
+    "variable of a script for the loader": Image(
+        files={
+            **_TOOLKIT,
+            **_OTHER_CUDA,
+            "usr/bin/entry.sh": script(
+                'export LD_LIBRARY_PATH=/usr/local/cuda-12.1/lib64:$LD_LIBRARY_PATH\nexec "$@"'
+            ),
+        },
+        config={**_cuda(), "Entrypoint": ["/usr/bin/entry.sh"], "Cmd": _APP_COMMAND},
+        expected=_CUDA_WANTED,
+        codes=("TM421",),
+    ),
+}
+RIGHT |= {
+    "gosu to a user, root has a site": _right(
+        _started(
+            {**GOOD, **numpy(OTHER, _ROOT_SITE), "etc/passwd": PASSWD}, "gosu", "app", *_APP_COMMAND
+        )
+    ),
+    "program of a venv behind a limit of time": _right(
+        _started({**_VENV_WANTED, **_SERVE}, "timeout", "60", "/opt/venv/bin/serve")
+    ),
+    "venv by its real activation": _right(
+        _by_shell(
+            ". /opt/venv/bin/activate && exec python3 -m app",
+            {**_VENV_WANTED, **_activate("opt/venv")},
+        )
+    ),
+    "venv by a file of the profile": _right(
+        _started(
+            {
+                **_VENV_WANTED,
+                **_BASH,
+                "etc/profile": _DEBIAN_PROFILE,
+                "etc/profile.d/venv.sh": b'PATH="/opt/venv/bin:$PATH"\n',
+            },
+            *_LOGIN,
+        )
+    ),
+    "script with another task": _right(
+        _by_script(
+            'if [ "$1" = migrate ]; then\n  PYTHONPATH=/vendor python3 -m app\n  exit 0\nfi\nexec "$@"',
+            _COPIED,
+        )
+    ),
+    "script that counts": _right(
+        _by_script('i=0\nwhile [ $i -lt 3 ]; do\n  i=$((i+1))\ndone\nexec "$@"', GOOD)
+    ),
+    "script of NVIDIA": _right(
+        Image(
+            files={**GOOD, **_OF_NVIDIA},
+            config=_env(Entrypoint=["/opt/nvidia/bin/entrypoint.sh"], Cmd=_APP_COMMAND),
+        )
+    ),
+    "condition that nothing decides, and that changes nothing": _right(
+        _by_script(
+            'if ls /proc/1/root 2> /dev/null; then\n  export DEBUG=1\nfi\nexec "$@"', _COPIED
+        )
+    ),
+    "copy that is not exported": _right(
+        _by_shell("PYTHONPATH=/vendor; python3 -m app", {**GOOD, **copied()})
+    ),
+    "copy in the working directory that -P leaves out": _right(
+        _started({**GOOD, **copied(folder="app")}, "python3", "-P", "-m", "app", WorkingDir="/app")
+    ),
+    "variable of a directory that is not there": _right(
+        _by_script(
+            'if [ -d /opt/vendor ]; then\n  export PYTHONPATH=/vendor\nfi\nexec "$@"', _COPIED
+        )
     ),
 }

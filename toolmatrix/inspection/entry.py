@@ -8,27 +8,45 @@ from __future__ import annotations
 
 import posixpath
 import re
-import shlex
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from toolmatrix.images.layers import DIRECTORY
-from toolmatrix.inspection.programs import PACKAGED, SETTINGS
-from toolmatrix.inspection.record import View
+from toolmatrix.inspection.programs import PACKAGED
+from toolmatrix.inspection.record import PATH, View
 from toolmatrix.inspection.scripts import Script, command_of
+from toolmatrix.inspection.shell.run import CONDA, Shell
+from toolmatrix.inspection.shell.state import Ending, State
+from toolmatrix.inspection.shell.syntax import UNKNOWN, UnreadScript
 from toolmatrix.inspection.stated import ModuleArchive
 from toolmatrix.value import Value
 
 _PYTHON = re.compile(r"(?:pypy|python)\d*(?:\.\d+)*t?")
 _SHELLS = ("sh", "ash", "bash", "dash", "zsh")
-# Commands of a shell that start nothing, and scripts that only define `conda`.
-_SILENT = ("set", "eval", "ulimit", "umask", "echo")
-_OF_CONDA = ("conda.sh", "mamba.sh", "micromamba.sh")
 # Words of a command in which a Python is looked for.
 _MOST_OPTIONS = 40
+# Programs that start nothing of what they are given.
+_IDLE = (
+    *(
+        "basename",
+        "cat",
+        "chmod",
+        "chown",
+        "cp",
+        "dirname",
+        "file",
+        "find",
+        "grep",
+        "install",
+        "ln",
+    ),
+    *("ls", "mkdir", "mv", "readlink", "realpath", "rm", "sed", "stat", "touch", "which"),
+    *("tar", "tee", "test", "update-alternatives"),
+)
+# Programs that start another as a user, with the home of that one.
+_SWITCHES = ("gosu", "su-exec")
 # Programs that start the program behind their options.
 _WRAPPERS = ("tini", "dumb-init", "catatonit", "env", "exec", "nohup", "command")
-_CONDA = ("conda", "mamba", "micromamba")
 # The environment that `RUNNER run` takes, beside the project.
 _PROJECTS = {"uv": ".venv", "pdm": ".venv", "hatch": ".venv", "rye": ".venv"}
 # Their options with a value of its own, as `uv run --help` and `pixi run --help` list them.
@@ -52,71 +70,120 @@ _LOADERS = frozenset(("_bootstrap",))
 _VALUED = ("-W", "-X", "--check-hash-based-pycs")
 # Wrappers in wrappers that are followed.
 _MOST_STEPS = 12
-# Commands of a line, words that its arguments make of one, and characters of one of them and of a variable.
-_MOST_COMMANDS = 100
-_MOST_WORDS = 100_000
-_LONGEST = 4096
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
-_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
-_ACTIVATE = "/bin/activate"
+_PROGRAM = re.compile(r"[\w./+-]+")
+# Variables that decide what is imported and loaded.
+_DECIDES = re.compile(r"PYTHON\w+|HOME|LD_(?:LIBRARY_PATH|PRELOAD)")
+# Options of shells with a value of their own.
+_VALUED_OF_SHELLS = ("--rcfile", "--init-file")
 
 
 class Start(Value):
     """The interpreter of a process: `called` is its path, `options` are the letters of its options.
 
-    `first` is the directory that it puts first on its import path, if it puts one there. `words` name it in a chain.
+    `first` is the directory that it puts first on its import path, if it puts one there: it does whatever its options
+    where that `is_whole` what it runs, an archive or a directory. `words` name it in a chain.
     `is_entry`: the image starts it itself. `unclear` is a script that may start another one. `is_alone`: it is all that
     runs; a program of the distribution, such as a supervisor, may start the Python of PATH. `unknown` is a script or an
-    archive with code that decides what is imported.
+    archive with code that decides what is imported. `others` may be started in its place, and nothing tells by which
+    `script` that is decided. `user` is one that it is started as, if that is not the image's.
     """
 
     called: str
     words: str
     env: Mapping[str, str]
     first: str
+    is_whole: bool = False
+    folder: str = ""
     options: str = ""
     is_entry: bool = False
     unclear: str = ""
     is_alone: bool = False
     unknown: str = ""
+    script: str = ""
+    user: str = ""
+    others: tuple[Start, ...] = ()
 
 
 class _Steps:
-    def __init__(self, view: View) -> None:
+    def __init__(
+        self, view: View, env: Mapping[str, str], folder: str, shell: Shell | None
+    ) -> None:
         self.view = view
-        self.env = dict(view.env)
-        self.folder = view.folder
-        self.unclear = ""
+        self.env = dict(env)
+        self.folder = folder
+        self.shell = shell or Shell(view, self._inside, self._conda_prefix)
+        self.where = ""
+        self.user = ""
         self.unknown = ""
+        # The engine runs a program itself, and not as execvp(3) does.
+        self.is_engine = shell is None
+
+    # What a program starts that a shell runs.
+    def _inside(
+        self, words: Sequence[str], env: Mapping[str, str], folder: str, where: str
+    ) -> list[Ending]:
+        steps = _Steps(self.view, env, folder, self.shell)
+        steps.where = where
+        return steps.endings(words)
 
     def which(self, name: str) -> str:
         """The path at which a program is found; empty where it is not."""
         if "/" in name:
             path = posixpath.normpath(posixpath.join(self.folder, name)).strip("/")
             return path if self.view.is_runnable(path) else ""
-        return self.view.which(name, self.env)
+        known, unknown, _ = self.env.get("PATH", "").partition(UNKNOWN)
+        if not unknown:
+            return self.view.which(name, self.env)
+        # Only the directories before what is not known are looked in.
+        known = known.rpartition(":")[0]
+        path = self.view.which(name, {"PATH": known}) if known else ""
+        self.unknown = self.unknown or (self.where if not path else "")
+        return path
 
     def enter(self, prefix: str) -> None:
         """Activate an environment: its programs come first."""
         folder = f"/{prefix.strip('/')}/bin"
         self.env["PATH"] = f"{folder}:{':'.join('/' + path for path in self.view.path(self.env))}"
 
-    def python(self, words: Sequence[str]) -> Start | None:
-        """The Python that these words start."""
-        steps = 0
-        while words and steps < _MOST_STEPS:
-            steps += 1
+    def endings(self, words: Sequence[str]) -> list[Ending]:
+        """What these words start, in each way that it may end."""
+        for _ in range(_MOST_STEPS):
+            if not words:
+                break
+            if self._is_shell(words[0]):
+                return self._shell(words)
             rest = self._unwrapped(words[0], words[1:])
             if rest is None:
                 break
             words = rest
-        # A program of another kind may start the Python that is among its words, as `timeout` does.
-        begins = [
-            0,
-            *(place for place, word in enumerate(words[:_MOST_OPTIONS]) if _is_python(word)),
-        ]
-        started = (self._started(words[place:]) for place in begins if place < len(words))
-        return next(filter(None, started), None)
+            self.is_engine = False
+        start = self._started(words) if words else None
+        if start is None and self._may_start_others(words):
+            # A program of another kind may start what is among its words, as `timeout` does.
+            for place, word in enumerate(words[1:_MOST_OPTIONS], 1):
+                if self._is_program(word):
+                    return self.endings(words[place:])
+        return [self._ending((start,) if start is not None else ())]
+
+    def _ending(self, started: tuple[Start, ...] = ()) -> Ending:
+        return Ending(self.env, self.folder, started, self.unknown)
+
+    def _is_shell(self, name: str) -> bool:
+        return posixpath.basename(name) in _SHELLS
+
+    def _may_start_others(self, words: Sequence[str]) -> bool:
+        if not words or posixpath.basename(words[0]) in _IDLE:
+            return False
+        entry = self.view.tree.entry(self.which(words[0]))
+        return entry is None or not isinstance(entry.content, Script)
+
+    def _is_program(self, word: str) -> bool:
+        if _is_python(word) or self._is_shell(word):
+            return True
+        path = self.which(word) if _PROGRAM.fullmatch(word) else ""
+        entry = self.view.tree.entry(path) if path else None
+        return entry is not None and isinstance(entry.content, Script | ModuleArchive)
 
     # The words that a wrapper starts; None for a program that is none.
     def _unwrapped(self, called: str, words: Sequence[str]) -> Sequence[str] | None:
@@ -126,15 +193,29 @@ class _Steps:
             return words
         if name == "env":
             return self._env(words)
+        if name in _SWITCHES and words:
+            self.user = words[0]
+            self.env["HOME"] = self.view.account(words[0])[2]
+            return words[1:]
         if name in _WRAPPERS:
             return _options(words)[1] or None
-        if name in _SHELLS:
-            return self._shell(words)
-        if name in _CONDA and words[:1] == ["run"]:
+        if name in CONDA and words[:1] == ["run"]:
             return self._conda(words[1:])
         if words[:1] == ["run"] and (name in _PROJECTS or name == "pixi"):
             return self._project(name, words[1:])
-        return self._script(words, self.which(called))
+        return self._script(self.which(called), words)
+
+    # A script for a shell is one that the kernel gives to it, or that execvp(3) does as it has no first line.
+    def _script(self, path: str, words: Sequence[str]) -> Sequence[str] | None:
+        entry = self.view.tree.entry(path) if path else None
+        script = entry.content if entry is not None else None
+        if not isinstance(script, Script):
+            return None
+        line = command_of(script.line) if script.line else ("/bin/sh",)
+        is_own = bool(line) and posixpath.basename(line[0]) in (*_SHELLS, *_WRAPPERS)
+        if not is_own or (not script.line and self.is_engine):
+            return None
+        return [*line, f"/{path}", *words]
 
     def _env(self, words: Sequence[str]) -> Sequence[str] | None:
         rest = deque(words)
@@ -153,77 +234,77 @@ class _Steps:
     def _change(self, folder: str) -> None:
         self.folder = posixpath.normpath(posixpath.join(self.folder, folder))
 
-    def _shell(self, words: Sequence[str]) -> Sequence[str] | None:
-        self._activate(self.env.get("BASH_ENV", "") or self.env.get("ENV", ""))
-        options, rest = _options(words, "-+")
-        letters = {*"".join(option for option in options if option[:2] != "--")}
-        if "l" in letters or "--login" in options:
-            self._log_in()
-        if rest and "c" in letters:
-            return self._line(rest[0], rest[1:])
-        entry = self.view.tree.entry(posixpath.join(self.folder, rest[0])) if rest else None
-        if entry is not None and not isinstance(entry.content, Script) and not entry.is_program:
-            self.unknown = posixpath.join(self.folder, rest[0])
-        return rest or None
+    def _shell(self, words: Sequence[str]) -> list[Ending]:
+        name = posixpath.basename(words[0])
+        letters, named, rest = _shell_options(words[1:])
+        is_line = "c" in letters
+        text, where = (rest[0], f"{name} -c") if is_line and rest else ("", name)
+        unread = False
+        if not is_line and rest:
+            where = posixpath.normpath(posixpath.join(self.folder, rest[0]))
+            entry = self.view.tree.entry(where)
+            script = entry.content if entry is not None else None
+            if not isinstance(script, Script):
+                unread = entry is not None
+            else:
+                text, unread = script.text, script.is_cut
+        arguments = rest[1:]
+        if is_line:
+            name, arguments = (rest[1], rest[2:]) if rest[1:] else (name, [])
+        else:
+            name = rest[0] if rest else name
+        state = State(self.env, self.folder, where, name, arguments)
+        if not is_line:
+            state.variables["BASH_SOURCE"] = name
+        self._prepare(state, posixpath.basename(words[0]))
+        sourced = self._sourced(posixpath.basename(words[0]), letters, named, state)
+        try:
+            ended = self.shell.run(state, text, sourced) if not unread else []
+        except UnreadScript:
+            ended = []
+        return ended or [self._unread(rest if not is_line else (), where)]
 
-    # What a login shell reads may set PATH anew, to what a system has by default.
-    def _log_in(self) -> None:
-        called = (self.view.which("python3", env) for env in (self.env, {}))
-        folders = {self.view.tree.real(_above(path)) for path in called}
-        if self.view.tree.entry("etc/profile") is not None and len(folders) > 1:
-            self.unknown = "/etc/profile"
+    # What starts where a script is not understood: the program among its arguments, if any does.
+    def _unread(self, words: Sequence[str], where: str) -> Ending:
+        self.where = where
+        start = self._started(words[1:]) if words[1:] else None
+        self.unknown = self.unknown or where
+        return self._ending((start,) if start is not None else ())
 
-    # The last command of a line of a shell, with the variables and environments that the ones before it set.
-    def _line(self, line: str, arguments: Sequence[str]) -> Sequence[str] | None:
-        last: list[str] = []
-        for part in re.split(r"&&|;|\n", line)[:_MOST_COMMANDS]:
-            try:
-                words = shlex.split(part[:_LONGEST], comments=True)
-            except ValueError:
-                return None
-            if len(words) * len(arguments) > _MOST_WORDS and {"$@", "$*"} & {*words}:
-                return None
-            words = [
-                expanded
-                for word in words
-                for expanded in (arguments if word in ("$@", "$*") else [self._expanded(word)])
-            ]
-            if not words:
-                continue
-            if words[0] in (".", "source"):
-                self._source(words[1] if len(words) > 1 else "")
-            elif words[0] == "cd" and len(words) > 1:
-                self._change(words[1])
-            elif words[0] == "export" or all(map(_ASSIGNMENT.fullmatch, words)):
-                self._set(words)
-            elif words[0] == "unset":
-                for name in words[1:]:
-                    self.env.pop(name, None)
-            elif words[:2] in (["conda", "activate"], ["micromamba", "activate"]):
-                self._enter_conda(words[2] if len(words) > 2 else "base")
-            elif words[0] not in _SILENT or any(map(_is_python, words)):
-                last = words
-        return last or None
+    # Variables that the shell sets itself; only those of the image are exported.
+    def _prepare(self, state: State, name: str) -> None:
+        state.variables.setdefault("HOME", self.view.home)
+        state.variables.setdefault("PATH", PATH)
+        state.exported |= {"HOME", "PATH"}
+        if name == "bash":
+            user = str(self.view.user) if self.view.user >= 0 else UNKNOWN
+            own = {"BASH": "/bin/bash", "BASH_VERSION": UNKNOWN, "OSTYPE": "linux-gnu"}
+            state.variables |= {**own, "UID": user, "EUID": user}
 
-    def _expanded(self, word: str) -> str:
-        text = _VARIABLE.sub(lambda match: self.env.get(match[1] or match[2], ""), word[:_LONGEST])
-        return text[:_LONGEST]
-
-    def _set(self, words: Sequence[str]) -> None:
-        for match in filter(None, map(_ASSIGNMENT.fullmatch, words)):
-            self.env[match[1]] = match[2]
-
-    def _source(self, script: str) -> None:
-        path = posixpath.join(self.folder, script)
-        known = script.endswith(_ACTIVATE) or posixpath.basename(script) in _OF_CONDA
-        if self.view.tree.entry(path) is not None and not known:
-            self.unknown = path
-        self._activate(script)
-
-    def _activate(self, script: str) -> None:
-        prefix = posixpath.join(self.folder, script.removesuffix(_ACTIVATE))
-        if script.endswith(_ACTIVATE) and self.view.tree.entry(f"{prefix}/{SETTINGS}"):
-            self.enter(prefix)
+    # The files that a shell reads first, in the order of bash(1) and dash(1).
+    def _sourced(
+        self, name: str, letters: Collection[str], named: Collection[str], state: State
+    ) -> list[str]:
+        home = state.variables["HOME"]
+        own = f"{home}/.profile"
+        files: list[str] = []
+        is_login = "l" in letters or "--login" in named
+        if name == "zsh":
+            files += ["/etc/zsh/zshenv", f"{home}/.zshenv"]
+            files += ["/etc/zsh/zprofile", f"{home}/.zprofile"] if is_login else []
+        elif is_login and "--noprofile" not in named:
+            mine = (
+                [f"{home}/.bash_profile", f"{home}/.bash_login", own] if name == "bash" else [own]
+            )
+            files += ["/etc/profile", *[file for file in mine if self.view.tree.entry(file)][:1]]
+        elif "i" in letters and name == "bash" and "--norc" not in named:
+            state.set("PS1", "$ ")
+            files += ["/etc/bash.bashrc", f"{home}/.bashrc"]
+        elif "i" in letters and name != "bash":
+            files += [self.env["ENV"]] if self.env.get("ENV") else []
+        if name == "bash" and "i" not in letters and self.env.get("BASH_ENV"):
+            files.append(self.env["BASH_ENV"])
+        return [file for file in files if self.view.tree.entry(posixpath.join(self.folder, file))]
 
     def _conda(self, words: Sequence[str]) -> Sequence[str] | None:
         name, rest = "base", deque(words)
@@ -238,16 +319,20 @@ class _Steps:
         return [*rest] or None
 
     def _enter_conda(self, name: str) -> None:
+        prefix = self._conda_prefix(name, self.env, self.folder)
+        if prefix:
+            self.enter(prefix)
+
+    def _conda_prefix(self, name: str, env: Mapping[str, str], folder: str) -> str:
         if "/" in name:
-            self.enter(posixpath.join(self.folder, name))
-            return
-        conda = next(filter(None, map(self.which, _CONDA)), "")
-        roots = [self.env.get("MAMBA_ROOT_PREFIX", ""), _above(_above(conda)), "opt/conda"]
-        for root in filter(None, roots):
-            prefix = root if name == "base" else f"{root}/envs/{name}"
-            if self.view.tree.names(prefix):
-                self.enter(prefix)
-                return
+            prefix = posixpath.normpath(posixpath.join(folder, name)).strip("/")
+            return prefix if self.view.tree.names(prefix) else ""
+        conda = next(filter(None, (self.view.which(program, env) for program in CONDA)), "")
+        roots = [env.get("MAMBA_ROOT_PREFIX", ""), _above(_above(conda)), "opt/conda"]
+        prefixes = (
+            root if name == "base" else f"{root}/envs/{name}" for root in filter(None, roots)
+        )
+        return next(filter(self.view.tree.names, prefixes), "").strip("/")
 
     def _project(self, name: str, words: Sequence[str]) -> Sequence[str] | None:
         folder = _PROJECTS.get(name, ".pixi/envs/default")
@@ -266,23 +351,6 @@ class _Steps:
         prefix = posixpath.join(project, self.env.get("UV_PROJECT_ENVIRONMENT") or folder)
         self.enter(_above(_above(python)) if python else prefix)
         return [*rest] or None
-
-    # A script of a shell that runs its arguments may set variables before.
-    def _script(self, words: Sequence[str], path: str) -> Sequence[str] | None:
-        entry = self.view.tree.entry(path) if path else None
-        script = entry.content if entry is not None else None
-        if not isinstance(script, Script):
-            return None
-        line = command_of(script.line)
-        if not line or posixpath.basename(line[0]) not in _SHELLS:
-            return None
-        self.unclear = path
-        for prefix in reversed(script.environments):
-            if self.view.tree.names(f"{prefix}/bin"):
-                self.enter(prefix)
-        if script.is_unclear:
-            self.unknown = f"/{path}"
-        return self._line("\n".join(script.effects), words) or words
 
     def _started(self, words: Sequence[str]) -> Start | None:
         called = self.which(words[0])
@@ -312,7 +380,7 @@ class _Steps:
     def _interpreter(
         self, called: str, name: str, words: Sequence[str], *, is_packaged: bool = False
     ) -> Start:
-        archive = ""
+        unknown = ""
         options: set[str] = set()
         rest = deque(words)
         first = self.folder
@@ -323,42 +391,66 @@ class _Steps:
             elif not option.startswith("--"):
                 options.update(option[1:])
                 if {"m", "c"} & options:
-                    rest.clear()
-        if rest and rest[0] != "-":
+                    break
+        # Behind them is what it runs, and then the arguments of that.
+        if any(UNKNOWN in word for word in words[: len(words) - len(rest) + 1]):
+            unknown = self.where
+        is_whole = False
+        if rest and rest[0] != "-" and not {"m", "c"} & options:
             script = posixpath.normpath(posixpath.join(self.folder, rest[0]))
             real = self.view.tree.real(script)
             entry = self.view.tree.entry(script)
             content = entry.content if entry is not None else None
             first = f"/{real}" if real else script
             if isinstance(content, Script) and content.is_archive:
-                archive = first
+                unknown = first
             elif isinstance(content, ModuleArchive):
-                archive = first if _LOADERS & {*dict(content.names)} else ""
-                if not content.names and not content.is_partial:
-                    # It is no archive, and read as a source.
-                    first = posixpath.dirname(first)
-            elif entry is None or entry.kind != DIRECTORY:
-                # Of an archive and a directory the code is in them.
-                first = posixpath.dirname(first)
+                unknown = unknown or (first if _LOADERS & {*dict(content.names)} else "")
+                # Without names it is no archive, and read as a source.
+                is_whole = bool(content.names) or content.is_partial
+            else:
+                is_whole = entry is not None and entry.kind == DIRECTORY
+            # Of an archive and a directory the code is in them.
+            first = first if is_whole else posixpath.dirname(first)
+        decisive = (text for name, text in self.env.items() if _DECIDES.fullmatch(name))
+        if any(UNKNOWN in text for text in (self.folder, *decisive)):
+            unknown = unknown or self.where
         return Start(
             called=called,
             words=name,
             env=self.env,
             options="".join(sorted(options)),
             first=first,
+            is_whole=is_whole,
+            folder=self.folder,
             is_entry=True,
-            unclear=self.unclear,
             is_alone=not is_packaged,
-            unknown=archive or self.unknown,
+            unknown=unknown or self.unknown,
+            script=self.where,
+            user=self.user,
         )
 
 
 # The options at the beginning of some words, and the rest.
-def _options(words: Sequence[str], signs: str = "-") -> tuple[Sequence[str], Sequence[str]]:
-    count = next(
-        (place for place, word in enumerate(words) if word[:1] not in (*signs,)), len(words)
-    )
+def _options(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    count = next((place for place, word in enumerate(words) if word[:1] != "-"), len(words))
     return words[:count], words[count:]
+
+
+# The letters of a shell's options, those with a name, and the rest.
+def _shell_options(words: Sequence[str]) -> tuple[set[str], list[str], list[str]]:
+    rest, letters, named = deque(words), set[str](), list[str]()
+    while rest and rest[0][:1] in ("-", "+") and rest[0] not in ("-", "--"):
+        option = rest.popleft()
+        if option.startswith("--"):
+            named.append(option)
+        else:
+            letters |= {*option[1:]} if option[0] == "-" else set()
+        if (option in _VALUED_OF_SHELLS or (option[1:2] != "-" and option[-1] in "oO")) and rest:
+            rest.popleft()
+    if rest and rest[0] in ("-", "--"):
+        rest.popleft()
+    return letters, named, [*rest]
 
 
 def _is_python(word: str) -> bool:
@@ -376,21 +468,38 @@ def _setting(view: View, key: str) -> list[str]:
 
 def starts(view: View) -> Iterator[Start]:
     """The Python that the image starts itself, or else a bare name would; then those that other names start."""
-    steps = _Steps(view)
-    entry = steps.python([*_setting(view, "Entrypoint"), *_setting(view, "Cmd")])
-    if entry is not None:
-        yield entry
+    steps = _Steps(view, view.env, view.folder, None)
+    words = [*_setting(view, "Entrypoint"), *_setting(view, "Cmd")]
+    endings = steps.endings(words) if words else []
+    entries = [_entry(ending) for ending in endings if ending.started]
+    if entries:
+        distinct = [*{_decisive(entry): entry for entry in entries}.values()]
+        yield distinct[0].replace(others=tuple(distinct[1:]))
     # A shell or a script that the image starts may have activated an environment.
-    env = view.env if entry is not None else steps.env
+    idle = [] if entries else endings
+    env, folder = (idle[0].env, idle[0].folder) if idle else (view.env, view.folder)
+    unknown = next((ending.unknown for ending in idle if ending.unknown), "")
+    if len({view.which("python3", ending.env) for ending in idle}) > 1:
+        unknown = unknown or words[0]
     which: Callable[[str], str] = lambda name: view.which(name, env)  # noqa: E731
     for name in ("python3", "python"):
         called = which(name)
         if called:
             yield Start(
-                called=called,
-                words=name,
-                env=env,
-                first=view.folder if entry is not None else steps.folder,
-                unclear=steps.unclear,
-                unknown=steps.unknown,
+                called=called, words=name, env=env, first=folder, folder=folder, unknown=unknown
             )
+
+
+# The last Python of those that were started: the ones before it prepare something, such as a database, or look for a
+# version. Another interpreter may go on beside it.
+def _entry(ending: Ending) -> Start:
+    *others, last = (start for start in ending.started if isinstance(start, Start))
+    unclear = (
+        last.script if ending.unknown or {start.called for start in others} - {last.called} else ""
+    )
+    return last.replace(unknown=last.unknown or ending.unknown, unclear=unclear)
+
+
+def _decisive(start: Start) -> object:
+    env = {name: text for name, text in start.env.items() if _DECIDES.fullmatch(name)}
+    return start.called, start.options, start.first, start.unknown, frozenset(env.items())

@@ -155,13 +155,14 @@ class _Site:
         value = self.env.get("PYTHONPATH", "")
         origin = f"PYTHONPATH={value}"[:_LONGEST_ORIGIN]
         for folder in self.view.elements("PYTHONPATH", value):
-            self._add(posixpath.join(self.view.folder, folder), origin)
+            self._add(posixpath.join(self.start.folder or self.view.folder, folder), origin)
         for path in self._library(base):
             self._add(path, STANDARD)
         if "S" not in self.start.options:
             self._site(base)
         first = self.start.first
-        own = [] if self._is_safe() else [Folder(path=first, origin=f"{first}, where it starts")]
+        is_first = self.start.is_whole or not self._is_safe()
+        own = [] if not is_first else [Folder(path=first, origin=f"{first}, where it starts")]
         if own and not self._is_clear(first):
             self._doubt(first)
         real = self.view.tree.real(self.start.called) or ""

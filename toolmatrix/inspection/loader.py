@@ -326,7 +326,7 @@ class LibrarySearch:
 def _preloaded(view: View) -> Iterator[tuple[str, str]]:
     # In the order of ld.so(8): the variable goes before the file.
     settings = (
-        (view.env.get("LD_PRELOAD", ""), "Env LD_PRELOAD"),
+        (view.started_env.get("LD_PRELOAD", ""), "Env LD_PRELOAD"),
         (view.tree.text(_PRELOAD), _PRELOAD),
     )
     for text, where in settings:
@@ -391,7 +391,7 @@ def library_path(view: View) -> LibraryPath:
 
 def _variable(view: View) -> Iterator[str]:
     # An empty element is the directory in which the image's program starts.
-    value = view.env.get("LD_LIBRARY_PATH", "")
+    value = view.started_env.get("LD_LIBRARY_PATH", "")
     start = str(view.settings.get("WorkingDir") or "/")
     for folder in view.elements("LD_LIBRARY_PATH", value, ":;"):
         yield folder if folder.startswith(("/", "$")) else posixpath.join(start, folder)

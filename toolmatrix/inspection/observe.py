@@ -92,7 +92,7 @@ class Look:
                 return first(size, stream)
             return LEFT_OUT
         head = first(64, stream)
-        if head.startswith(scripts.MAGIC):
+        if scripts.is_script(path, size, head):
             return scripts.read(head, stream, self.budget)
         # An ELF header has 52 bytes or 64; nothing shorter holds device code either.
         if size < 64:

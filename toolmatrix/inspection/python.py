@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Collection, Iterator, Sequence
 
 from toolmatrix.inspection import entry, imported, imports, packages, programs, stated
+from toolmatrix.inspection.entry import Start
 from toolmatrix.inspection.imported import Dist, Imported
 from toolmatrix.inspection.imports import ImportPath
 from toolmatrix.inspection.model import (
@@ -183,19 +184,40 @@ def import_paths(view: View, record: Record, default: Default | None) -> list[Im
     """The import paths of the interpreters that the image may start, that of its own first."""
     paths: list[ImportPath] = []
     for start in entry.starts(view):
-        real = view.tree.real(start.called) or start.called
-        if real not in view.elves or (default is None and not start.is_entry):
-            # A script, such as a shim, shows only when it runs what it starts.
-            return paths
-        known = default.version if default is not None and default.real == real else ""
-        version = known or programs.python_version(view, record, real)
-        if not version:
-            record.skip(WHICH_PACKAGES, f"the version of /{real} is not known")
+        if start.is_entry and not start.others:
+            view.become(start.env, start.user)
+        path = _import_path(view, record, default, start)
+        if path is None:
             return paths
         if not paths:
             # Letters that decide what is imported.
             options = "".join(sorted({*start.options} & {*"EIPSs"}))
             command = f"/{start.called.strip('/')} -{options}".removesuffix(" -")
             record.feature(INTERPRETER, command, start.words, start.first)
-        paths.append(imports.import_path(view, start, version))
+        for other in start.others:
+            another = _import_path(view, record, default, other)
+            if another is None or _places(view, another) != _places(view, path):
+                path = path.replace(unknown=path.unknown or start.script)
+        paths.append(path)
     return paths
+
+
+def _import_path(
+    view: View, record: Record, default: Default | None, start: Start
+) -> ImportPath | None:
+    real = view.tree.real(start.called) or start.called
+    if real not in view.elves or (default is None and not start.is_entry):
+        # A script, such as a shim, shows only when it runs what it starts.
+        return None
+    known = default.version if default is not None and default.real == real else ""
+    version = known or programs.python_version(view, record, real)
+    if not version:
+        record.skip(WHICH_PACKAGES, f"the version of /{real} is not known")
+        return None
+    return imports.import_path(view, start, version)
+
+
+# What decides which modules are found: the directories that exist.
+def _places(view: View, path: ImportPath) -> object:
+    folders = (view.tree.real(folder.path) for folder in path.folders)
+    return path.series, path.mapping, path.unknown, [*filter(None, folders)]

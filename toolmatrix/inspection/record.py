@@ -17,10 +17,10 @@ from toolmatrix.inspection.model import WHICH, FilePattern, Seen, Skipped
 from toolmatrix.inspection.rpm import Database
 from toolmatrix.inspection.stated import ModuleArchive
 
-# The PATH of a container whose image sets none, as Docker and Podman have it.
 ACCOUNTS = FilePattern(r"etc/(passwd|group)", 64 << 10)
 """The files that name users and groups, passwd(5) and group(5)."""
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""The PATH of a container whose image sets none, as Docker and Podman have it."""
 NO_PROCESSORS = frozenset(("", *DEVICES.values()))
 """The architectures of files of device code."""
 # Sightings of one value that are kept; a thousand files with the same value count as few.
@@ -31,7 +31,7 @@ _NOTHING_PACKED = ModuleArchive()
 class View:
     """An image as observers see it: `env` of its configuration, `contents` of files, `elves` and `databases` by path.
 
-    `left_out` are the paths of files that were too large to be kept.
+    `left_out` are the paths of files that were too large to be kept. `started_env` is what its program gets.
     `machine` is the architecture of most ELF files, `own` are those that are made for it.
     """
 
@@ -44,6 +44,9 @@ class View:
         entries = variables if isinstance(variables, list) else []
         pairs = [variable.partition("=") for variable in entries if isinstance(variable, str)]
         self.env = {name: value for name, _, value in pairs}
+        self.started_env: Mapping[str, str] = self.env
+        self._known: dict[str, tuple[int, frozenset[int], str]] = {}
+        self._user = str(self.settings.get("User") or "0")
         self.contents: dict[str, bytes] = {}
         self.elves: dict[str, Elf] = {}
         self.databases: dict[str, Database] = {}
@@ -84,7 +87,7 @@ class View:
 
     def path(self, env: Mapping[str, str] | None = None) -> list[str]:
         """The absolute directories of PATH, as paths of the tree."""
-        value = (self.env if env is None else env).get("PATH") or _PATH
+        value = (self.env if env is None else env).get("PATH") or PATH
         return [folder.strip("/") for folder in self.elements("PATH", value) if folder[:1] == "/"]
 
     def elements(self, name: str, value: str, separators: str = ":") -> tuple[str, ...]:
@@ -100,10 +103,21 @@ class View:
         """The directory in which the image's program starts, an absolute path."""
         return posixpath.normpath(posixpath.join("/", str(self.settings.get("WorkingDir") or "/")))
 
-    @cached_property
+    def become(self, env: Mapping[str, str], user: str) -> None:
+        """Look as the program that the image starts: with its variables, and as another user if it names one."""
+        self.started_env = env
+        self._user = user or self._user
+
+    @property
     def _account(self) -> tuple[int, frozenset[int], str]:
+        if self._user not in self._known:
+            self._known[self._user] = self.account(self._user)
+        return self._known[self._user]
+
+    def account(self, text: str) -> tuple[int, frozenset[int], str]:
+        """The user, the groups and the home of `USER:GROUP`."""
         # By the files of the image, as engines do. A number needs no account, and its home is the root.
-        name, _, group = str(self.settings.get("User") or "0").partition(":")
+        name, _, group = text.partition(":")
         user = 0 if name == "root" else int(name) if name.isdecimal() else -1
         groups, home = set[int](), "/" if user else "/root"
         for fields in self._accounts("etc/passwd", 7):
@@ -119,6 +133,11 @@ class View:
     def _accounts(self, path: str, count: int) -> Iterator[list[str]]:
         lines = self.tree.text(path).splitlines()
         yield from (fields for line in lines if len(fields := line.split(":")) >= count)
+
+    @property
+    def user(self) -> int:
+        """The number of the image's user; negative for a name that no file has."""
+        return self._account[0]
 
     @property
     def home(self) -> str:

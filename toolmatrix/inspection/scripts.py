@@ -32,43 +32,29 @@ _ENV = re.compile(
 # Files that GDB reads beside a program, "The objfile-gdb.ext file" of its manual; pyenv puts such a file into bin.
 _OF_GDB = ("-gdb.py", "-gdb.gdb", "-gdb.scm")
 _SHELL = re.compile(r"\b(?:ba|da|a|z)?sh\b")
-# Bytes of a script that are searched for environments: activated, exported as that of conda, or first on PATH.
+# Files that shells read when they start, that activate environments or set variables for a script.
+_SOURCED = re.compile(
+    r"(?:.*/)?(?:activate|environment|z?profile|bashrc|bash\.bashrc|zshenv|[^/]*\.(?:sh|bash|env)"
+    r"|\.(?:profile|bash_profile|bash_login|bashrc|env|zprofile|zshenv))|etc/(?:default|sysconfig)/[^/]+"
+)
+# Bytes of a script that are read.
 _MOST_TEXT = 16 << 10
-_ENVIRONMENT = re.compile(
-    r"""^[ \t]*(?:export[ \t]+)?(?:PATH=["']?(?P<path>/[^:"'$\s]+)/bin["':]"""
-    r"""|(?:\.|source)[ \t]+["']?(?P<script>/[^"'$\s]+)/bin/activate\b"""
-    r"""|CONDA_PREFIX=["']?(?P<conda>/[^:"'$\s]+)|exec[ \t]+(?P<python>/[^"'$\s]+)/bin/python[\d.]*\s)""",
-    re.MULTILINE,
-)
-# Lines that decide what a script starts and where it imports from, and words of one whose lines may not all be run.
-_EFFECT = re.compile(r"[ \t]*(?:export|unset|cd|exec|\.|source|\w+=|[^#\n]*python).*")
-_CONTROL = re.compile(
-    r"^[ \t]*(?:if|for|while|until|case|select|function|[\w-]+[ \t]*\(\)|[{(])(?=\s|$)|<<|\\$",
-    re.MULTILINE,
-)
-_SETS = re.compile(
-    r"\b(?:PYTHON(?:PATH|HOME|USERBASE|NOUSERSITE|SAFEPATH)|LD_LIBRARY_PATH|LD_PRELOAD)="
-)
-_MOST_EFFECTS = 50
 # Directories that exist only once a container runs.
 _MOUNTED = ("/dev", "/proc", "/run", "/sys")
 _MOST_USERS = 8
 
 
 class Script(Value):
-    """A file that another program reads; `line` is the text behind `#!`.
+    """A file that another program reads; `line` is the text behind `#!`, empty where it has none.
 
-    `environments` are the directories that a script for a shell activates, or puts first on PATH. `is_archive`: behind
-    the line is a zip archive, such as of pex, with code that finds the packages in it. `effects` are the lines that
-    decide what it starts and with which variables, where each line of it is run once. `is_unclear`: it sets variables
-    of an import or of the loader where that is not so.
+    `text` is what a shell would run. `is_archive`: behind the line is a zip archive, such as of pex, with code that
+    finds the packages in it. `is_cut`: there is more text than was read.
     """
 
     line: str
-    environments: tuple[str, ...] = ()
+    text: str = ""
     is_archive: bool = False
-    effects: tuple[str, ...] = ()
-    is_unclear: bool = False
+    is_cut: bool = False
 
 
 def command_of(line: str) -> tuple[str, ...]:
@@ -84,29 +70,24 @@ def command_of(line: str) -> tuple[str, ...]:
     return (interpreter, *filter(None, (argument,)))
 
 
+def is_script(path: str, size: int, head: bytes) -> bool:
+    """Check whether a file is a script by the beginning of it, or one that shells read by its name."""
+    return head.startswith(MAGIC) or (size <= _MOST_TEXT and _SOURCED.fullmatch(path) is not None)
+
+
 def read(head: bytes, stream: Readable, budget: Budget) -> Script | None:
     """A script that begins with `head` and goes on in `stream`; None where its line is too long to be taken whole."""
     head += first(_LONGEST - len(head), stream)
-    line = head.partition(b"\n")[0]
+    line = head.partition(b"\n")[0] if head.startswith(MAGIC) else b""
     if len(line) >= _LONGEST or not budget.reserve(len(line)):
         return None
     text = line.removeprefix(MAGIC).decode("utf-8", "surrogateescape")
-    if not _SHELL.search(text):
+    if line and not _SHELL.search(text):
         return Script(line=text, is_archive=head[len(line) + 1 :].startswith(_ZIP))
-    body = head + first(_MOST_TEXT - len(head), stream)
-    source = body.decode("utf-8", "replace").partition("\n")[2]
-    matches = _ENVIRONMENT.finditer(source)
-    prefixes = dict.fromkeys(next(filter(None, match.groups())) for match in matches)
-    effects = tuple(line.strip() for line in source.splitlines() if _EFFECT.fullmatch(line))
-    is_plain = len(effects) <= _MOST_EFFECTS and not _CONTROL.search(source)
-    # Of most scripts of an image there is nothing to keep.
-    is_kept = is_plain and budget.reserve(sum(map(len, effects)))
-    return Script(
-        line=text,
-        environments=tuple(prefixes)[:_MOST_USERS],
-        effects=effects if is_kept else (),
-        is_unclear=not is_kept and _SETS.search(source) is not None,
-    )
+    body = head + first(_MOST_TEXT + 1 - len(head), stream)
+    is_kept = len(body) <= _MOST_TEXT and budget.reserve(len(body))
+    source = body[len(line) :].decode("utf-8", "replace") if is_kept else ""
+    return Script(line=text, text=source, is_cut=not is_kept)
 
 
 def observe(view: View, record: Record, defaults: Mapping[str, Default]) -> None:

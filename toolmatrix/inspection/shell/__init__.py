@@ -1,0 +1,1 @@
+"""Scripts of shells in an image: what they start, and with which variables."""
