@@ -128,7 +128,7 @@ class Shell:
         return self._branched(node, state)
 
     def _branched(
-        self, node: syntax.If | syntax.Loop | syntax.For | syntax.Choice, state: State
+        self, node: syntax.If | syntax.Loop | syntax.For | syntax.Switch, state: State
     ) -> list[State]:
         if isinstance(node, syntax.If):
             ended: list[State] = []
@@ -210,7 +210,7 @@ class Shell:
             states = distinct([*again, *skipped])
         return distinct([*ended, *states])
 
-    def _case(self, node: syntax.Choice, state: State) -> list[State]:
+    def _case(self, node: syntax.Switch, state: State) -> list[State]:
         text = self.expander.text(node.word, state)
         ended: list[State] = []
         for patterns, body in node.branches:

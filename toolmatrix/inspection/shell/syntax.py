@@ -139,7 +139,7 @@ class For(NamedTuple):
     body: Sequential
 
 
-class Choice(NamedTuple):
+class Switch(NamedTuple):
     """Commands by the patterns that a word matches."""
 
     word: Word
@@ -155,7 +155,7 @@ class Function(NamedTuple):
 
 Node: TypeAlias = (
     "Simple | Test | Arithmetic | AndOr | Pipeline"
-    " | Sequential | Subshell | If | Loop | For | Choice | Function"
+    " | Sequential | Subshell | If | Loop | For | Switch | Function"
 )
 
 
@@ -341,7 +341,7 @@ class _Parser:
                 return tuple(words)
             words.append(self._word())
 
-    def _case(self, _: str) -> Choice:
+    def _case(self, _: str) -> Switch:
         self._skip()
         word = self._word()
         self._expect("in")
@@ -350,7 +350,7 @@ class _Parser:
             self._lines()
             if self._keyword() == "esac":
                 self.at += len("esac")
-                return Choice(word, tuple(branches))
+                return Switch(word, tuple(branches))
             self._next("(")
             self._skip()
             patterns = [self._word()]
