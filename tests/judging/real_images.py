@@ -126,11 +126,14 @@ class Workshop:
     @cache  # noqa: B019 - one workshop lives as long as the program
     def interpreter(self, series: str, *, of_system: bool) -> tuple[Path, Path]:
         """An interpreter of a series, and its library, in which the hook is."""
-        own = series == f"{sys.version_info[0]}.{sys.version_info[1]}"
-        called = f"{sys.base_prefix}/bin/python{series}" if own else shutil.which(f"python{series}")
-        program = Path(os.path.realpath(f"/usr/bin/python{series}" if of_system else str(called)))
-        library = program.parent.parent / f"lib/python{series}"
-        if not program.is_file() or not library.is_dir():
+        beside = glob.glob(f"{os.path.dirname(sys.base_prefix)}/{series}.*/bin/python{series}")
+        called = (
+            ["/usr/bin"] if of_system else [f"{sys.base_prefix}/bin", *map(os.path.dirname, beside)]
+        )
+        programs = (Path(os.path.realpath(f"{folder}/python{series}")) for folder in called)
+        parts = ((path, path.parent.parent / f"lib/python{series}") for path in programs)
+        program, library = next((pair for pair in parts if pair[1].is_dir()), (None, Path()))
+        if program is None:
             raise NotReal(f"there is no Python {series} here")
         target = self.root / f"library-{series}-{of_system}"
         ignore = shutil.ignore_patterns("__pycache__", *_LEFT)
