@@ -306,8 +306,11 @@ def test_what_fails_with_a_package_that_is_no_component_says_so(
         ("cuda==13.0", "535.54.03", "H100", 1),
         ("cuda==13.0 cuda-compat", "535.54.03", "H100", 0),
         ("cuda==13.0 cuda-compat", "535.54.03", "A100", 0),
-        # The guide names kinds of GPUs, and its capability is that of both kinds.
-        ("cuda==13.0 cuda-compat", "535.54.03", "GeForce RTX 4090", 4),
+        # The page names kinds of GPUs, which a capability does not tell, and not which RTX cards it means.
+        *(("cuda==13.0 cuda-compat", "535.54.03", name, 0) for name in ("T4", "L4", "A10G", "8.0")),
+        ("cuda==13.0 cuda-compat", "535.54.03", "GeForce RTX 4090", 1),
+        *(("cuda==13.0 cuda-compat", "535.54.03", name, 4) for name in ("RTX A6000", "8.9")),
+        ("cuda==13.0 cuda-compat", "535.54.03", "L4,GeForce RTX 4090", 4),
         # It is for no newer CUDA, and for no driver that is as new as itself.
         ("cuda==13.1 cuda-compat==13.0", "535.54.03", "H100", 1),
         ("cuda==13.0 cuda-compat==13.0", "580.65.06", "H100", 1),
@@ -317,7 +320,7 @@ def test_forward_compatibility_lowers_the_floor_of_the_driver(
     wanted: str, driver: str, device: str, exit_code: int
 ) -> None:
     held = f"driver=={driver}"
-    found = toolmatrix.resolve(*wanted.split(), with_=held, device=device)
+    found = toolmatrix.resolve(*wanted.split(), with_=held, device=device.split(","))
     assert found.exit_code == exit_code
 
 

@@ -55,7 +55,7 @@ def test_every_name_that_tools_print(index: Index, tool: str, line: str) -> None
 @pytest.mark.long
 def test_every_product_is_itself_and_without_its_brand_no_other(index: Index) -> None:
     """Also with its words run together, and printed by its maker's tool."""
-    for device, name, _ in index.products():
+    for device, name, *_ in index.products():
         maker = "AMD" if device.startswith("gfx") else "NVIDIA"
         assert devices(index, name) == [device], name
         assert devices(index, f"{maker} {name.upper()}") == [device], name

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 else:
     _Heads = dict
 
-FORMAT = "toolmatrix-index/15"
+FORMAT = "toolmatrix-index/16"
 HEADER, ROWS = "header.json", "rows.jsonl"
 INDEPENDENTS, INDEPENDENTS_PACKED = "independents.json", "independents.jsonl.gz"
 BLOCK = 131072

@@ -418,8 +418,9 @@ class ReportRecord(NamedTuple):
 
 
 class Product(NamedTuple):
-    """A name that a device is sold under; its machine, where it is on one board with a CPU."""
+    """A name that a device is sold under: its machine, where it is on one board with a CPU, and the kind of GPU."""
 
     device: str
     name: str
     machine: str
+    kind: str

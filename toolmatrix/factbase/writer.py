@@ -410,7 +410,9 @@ class _Writer:
             cells = dict(row.cells)
             names = (name.strip() for name in cells.get("products", "").split(";"))
             named |= dict.fromkeys(
-                records.Product(cells["device"], name, cells.get("board-machine", ""))
+                records.Product(
+                    cells["device"], name, cells.get("board-machine", ""), cells.get("kind", "")
+                )
                 for name in names
                 if name
             )

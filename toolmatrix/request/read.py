@@ -274,6 +274,10 @@ def _read_asks(names: Names, fields: Fields, varied: Sequence[str]) -> Iterator[
     yield from wanted
     yield from present
     yield from (ask for ask in needed if ask.component not in components)
+    if fields.device:
+        from toolmatrix.request import spelling
+
+        yield from spelling.kind_of_gpu(names, fields.device)
 
 
 def _needed(names: Names, recipe: str, components: Iterable[str]) -> Iterator[Ask]:
@@ -468,8 +472,8 @@ def device_machines(
     if products:
         from toolmatrix.request import spelling
 
-        for _, product in products:
-            machine = spelling.product_machine(names, product)
+        for _, name in products:
+            machine = spelling.common(product.machine for product in spelling.sold_as(names, name))
             machines &= names.scale("machine").bit(machine) if machine else -1
     return machines
 

@@ -9,12 +9,14 @@ from toolmatrix.errors import CannotSay, NothingMatched, UsageError
 from toolmatrix.factbase.versions import SelectorError
 from toolmatrix.request import fields
 from toolmatrix.request.names import NEWEST, OPERATORS, check_length
+from toolmatrix.solve.request import Ask
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from toolmatrix.factbase.records import Product
     from toolmatrix.request.names import Names
 
 # A name with a version behind it, which is no specifier: `cuda12.4`, `gcc-11`, `tensorflow@2.6.5`.
@@ -303,11 +305,28 @@ def device(names: Names, name: str) -> str:
     )
 
 
-def product_machine(names: Names, name: str) -> str:
-    """The machine that a product is a part of, or nothing where it can be in any."""
-    called = {product for _, product in _devices(names, name)}
-    machines = {product.machine for product in names.index.products() if product.name in called}
-    return machines.pop() if len(machines) == 1 else ""
+def sold_as(names: Names, name: str) -> list[Product]:
+    """The products that a name means: those that have the device where it names one."""
+    pairs = _devices(names, name)
+    called = {product for _, product in pairs}
+    products = names.index.products()
+    named = [product for product in products if product.name in called]
+    return named or [product for product in products if product.device in dict(pairs)]
+
+
+def common(values: Iterable[str]) -> str:
+    """The value that all have in common, or nothing where they differ."""
+    distinct = {*values}
+    return distinct.pop() if len(distinct) == 1 else ""
+
+
+def kind_of_gpu(names: Names, devices: Sequence[str]) -> Iterator[Ask]:
+    """The line for the kind that devices are sold as; a capability that several kinds have leaves it open."""
+    kinds = {product.kind for word in devices for product in sold_as(names, word)}
+    if any(kinds) and "gpu-kind" in names.components:
+        text = f"--device {','.join(devices)}"
+        kind = common(kinds) or "unspecified"
+        yield Ask(component="gpu-kind", selector=kind, text=text, option="gpu-kind")
 
 
 def arch(names: Names, name: str) -> str:

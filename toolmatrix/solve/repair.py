@@ -38,7 +38,7 @@ _OPTION_COST = {
     "with": 0,
 }
 # A named machine or accelerator exists: another one is no repair, unless the named one cannot work at all.
-_PLACES = ("target", "accelerator")
+_PLACES = ("target", "accelerator", "gpu-kind")
 # Names without an order are tried one by one, each by solving. Of more than these none is nearer than another: devices
 # and base images have hundreds. A distribution is tried however many there are, since each is a different machine.
 _MOST_NAMES = 9
