@@ -9,7 +9,7 @@ that the file leaves open refuses it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 from toolmatrix.codes.manifests import (
     BuiltBySource,
@@ -195,13 +195,14 @@ class _Environment:
 
     def refusals(self) -> Iterator[ManifestRefusal]:
         """What is refused, each reason once: a missing wheel is not reported for parts that a fact forbids."""
+        on_cuda = partial(self.request, target=self.targets[0], from_=_WHEEL, accelerator="cuda")
         refusals = {
             refusal.finding.asked: refusal
             for refusal in (
                 *self.not_there(),
                 *self.contradictions(),
                 *self.without_accelerator(),
-                *bundled.pinned(self.index, self.parts, self.items, self.on_cuda, self.name),
+                *bundled.pinned(self.index, self.parts, self.items, on_cuda, self.name),
             )
         }
         for question in self.questions():
@@ -224,10 +225,6 @@ class _Environment:
         for named, refusal in refusals.items():
             if not any(fewer < {*named} for fewer in hard):
                 yield refusal
-
-    def on_cuda(self, parts: Sequence[RequestedPart]) -> Request:
-        """The request that parts make as wheels for CUDA."""
-        return self.request(parts, self.targets[0], _WHEEL, "cuda")
 
     def not_there(self) -> Iterator[ManifestRefusal]:
         """Releases that the index does not have, images that cannot be pulled or used, and a pip that stops."""

@@ -10,7 +10,7 @@ what is no framework and of which facts know wheels alone. All others build.
 
 from __future__ import annotations
 
-from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
+from toolmatrix.errors import ToolmatrixError, UsageError
 from toolmatrix.factbase.evidence import UNKNOWN
 from toolmatrix.request.fields import Fields, parse_arguments, settled
 from toolmatrix.request.names import OPERATORS, Names, is_piece, joined
@@ -603,34 +603,9 @@ def _policies(targets: Sequence[str], cpu: str, names: Names) -> tuple[Policy, .
 
 
 def _cpu(name: str, targets: Sequence[str], index: Index) -> str:
-    """A CPU that archspec or a flag of the matrix knows, and that is of the machine of a target."""
     from toolmatrix.request import spelling
-    from toolmatrix.solve import flags
 
-    known = flags.cpu_names()
-    spelled = [
-        release[len("-mcpu=") :]
-        for release in index.component("cpu-flag").versions
-        if release.startswith("-mcpu=")
-    ]
-    # GCC writes `skylake-avx512` where archspec has an underscore.
-    if name.replace("-", "_") not in known and name not in (*known, *spelled):
-        raise NothingMatched(
-            f"`--cpu {name}`: unknown CPU",
-            expected=spelling.nearest(name, [*spelled, *known]),
-            found=f"`{name}`",
-            help="use a name of archspec or of -mcpu",
-        )
-    machines = [index.header["targets"][target]["context"]["machine"] for target in targets]
-    family = flags.family(name)
-    if family and family not in machines:
-        names = " or ".join(dict.fromkeys(machines))
-        raise UsageError(
-            f"`--cpu {name}` is not a CPU of {names}",
-            expected=f"a CPU of {names}, or another `--target`",
-            found=f"`{name}`, which is {family}",
-        )
-    return name
+    return spelling.cpu(name, targets, index)
 
 
 class RequestContext(Value):

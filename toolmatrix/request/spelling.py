@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from toolmatrix.factbase.index import Index
     from toolmatrix.factbase.records import Product
     from toolmatrix.request.names import Names
 
@@ -327,6 +328,36 @@ def kind_of_gpu(names: Names, devices: Sequence[str]) -> Iterator[Ask]:
         text = f"--device {','.join(devices)}"
         kind = common(kinds) or "unspecified"
         yield Ask(component="gpu-kind", selector=kind, text=text, option="gpu-kind")
+
+
+def cpu(name: str, targets: Sequence[str], index: Index) -> str:
+    """A CPU that archspec or a flag of the matrix knows, and that is of the machine of a target."""
+    from toolmatrix.solve import flags
+
+    known = flags.cpu_names()
+    spelled = [
+        release[len("-mcpu=") :]
+        for release in index.component("cpu-flag").versions
+        if release.startswith("-mcpu=")
+    ]
+    # GCC writes `skylake-avx512` where archspec has an underscore.
+    if name.replace("-", "_") not in known and name not in (*known, *spelled):
+        raise NothingMatched(
+            f"`--cpu {name}`: unknown CPU",
+            expected=nearest(name, [*spelled, *known]),
+            found=f"`{name}`",
+            help="use a name of archspec or of -mcpu",
+        )
+    machines = [index.header["targets"][target]["context"]["machine"] for target in targets]
+    family = flags.family(name)
+    if family and family not in machines:
+        names = " or ".join(dict.fromkeys(machines))
+        raise UsageError(
+            f"`--cpu {name}` is not a CPU of {names}",
+            expected=f"a CPU of {names}, or another `--target`",
+            found=f"`{name}`, which is {family}",
+        )
+    return name
 
 
 def arch(names: Names, name: str) -> str:
