@@ -203,13 +203,13 @@ ERRORS = {
     "resolve torch --device 'RTX 4000'": (
         "error[TM901]: `--device RTX 4000` names more than one device\n"
         "  expected: one of them\n"
-        "  found: 12.0 (RTX PRO 4000 Blackwell), 7.5 (Quadro RTX 4000), 8.9 (RTX 4000 Ada)\n"
+        "  found: 12.0 (RTX PRO 4000 Blackwell), 7.5 (Quadro RTX 4000), 8.9 (RTX 4000 SFF Ada Generation)\n"
         "help: name the device\n"
     ),
-    "resolve torch --distro rhel9": (
-        "error[TM110]: `--distro rhel9`: unknown distro\n"
+    "resolve torch --distro mylinux9": (
+        "error[TM110]: `--distro mylinux9`: unknown distro\n"
         "  expected: perhaps `almalinux9`, `ubi9`, `oraclelinux9`, `rockylinux9`\n"
-        "  found: `rhel9`\n"
+        "  found: `mylinux9`\n"
         "help: `toolmatrix matrix --rows distro` lists them\n"
     ),
     "resolve torch --target gpu": (
