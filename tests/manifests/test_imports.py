@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.amount import TIMES, growth
 from toolmatrix.manifests import names
 from toolmatrix.manifests.imports import source_imports
 from toolmatrix.manifests.model import position
@@ -272,6 +273,10 @@ USES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {**PROJECT, "own/a.py": "import torch._six\n", "own/b.py": "import imp\n"},
         {},
     ),
+    "a condition that is nested too deeply": (
+        {"a.py": f"import numpy\nif {' + '.join(['x'] * 900)}:\n    numpy.float\n"},
+        {},
+    ),
     "code that cannot be parsed": ({"a.py": "import imp\nprint 'imp'\n"}, {}),
 }
 
@@ -285,6 +290,15 @@ def test_the_names_that_code_uses(name: str, tmp_path: Path) -> None:
         name: f"{os.path.relpath(where.path, tmp_path)}:{where.line}:{where.column}"
         for name, where in found.items()
     } == uses
+
+
+@pytest.mark.parametrize("run", ["a", "a.", "a.b "])
+def test_the_place_of_a_name_is_looked_for_in_linear_time(run: str, tmp_path: Path) -> None:
+    def read(times: int) -> None:
+        text = f"import numpy\nif 1: '{run * times}'; numpy.float\n"
+        assert source_imports(write(tmp_path, {"a.py": text}), NAMES).uses
+
+    assert growth(read, 5000, 5000 * TIMES)[2]
 
 
 def test_a_module_has_the_place_that_names_it_first(tmp_path: Path) -> None:

@@ -27,20 +27,8 @@ _SHELLS = ("sh", "ash", "bash", "dash", "zsh")
 _MOST_OPTIONS = 40
 # Programs that start nothing of what they are given.
 _IDLE = (
-    *(
-        "basename",
-        "cat",
-        "chmod",
-        "chown",
-        "cp",
-        "dirname",
-        "file",
-        "find",
-        "grep",
-        "install",
-        "ln",
-    ),
-    *("ls", "mkdir", "mv", "readlink", "realpath", "rm", "sed", "stat", "touch", "which"),
+    *("basename", "cat", "chmod", "chown", "cp", "dirname", "file", "find", "grep", "install"),
+    *("ln", "ls", "mkdir", "mv", "readlink", "realpath", "rm", "sed", "stat", "touch", "which"),
     *("tar", "tee", "test", "update-alternatives"),
 )
 # Programs that start another as a user, with the home of that one.
@@ -85,8 +73,8 @@ class Start(Value):
     where that `is_whole` what it runs, an archive or a directory. `words` name it in a chain.
     `is_entry`: the image starts it itself. `unclear` is a script that may start another one. `is_alone`: it is all that
     runs; a program of the distribution, such as a supervisor, may start the Python of PATH. `unknown` is a script or an
-    archive with code that decides what is imported. `others` may be started in its place, and nothing tells by which
-    `script` that is decided. `user` is one that it is started as, if that is not the image's.
+    archive with code that decides what is imported. `others` may be started in its place: `script` decides it
+    by what is not known. `user` is one that it is started as, if that is not the image's.
     """
 
     called: str

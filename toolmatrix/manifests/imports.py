@@ -6,6 +6,7 @@ import ast
 import os
 import re
 import sys
+from functools import lru_cache, partial
 from itertools import islice
 
 from toolmatrix.errors import ManifestError
@@ -15,7 +16,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from toolmatrix.manifests.model import FileText, Traced
 
@@ -179,11 +180,11 @@ class _Reader:
         """The modules of a package that it goes on without, as it catches the error where it imports them."""
         try:
             text = files.read_file(os.path.join(self.folder, package, "__init__.py")).text
-            tree = ast.parse(text if "ImportError" in text else "")
-        except (ManifestError, SyntaxError, ValueError, RecursionError, MemoryError):
+        except ManifestError:
             return
+        read = partial(_imports, beside=False, is_module=True)
         optional_by: dict[str, bool] = {}
-        for dotted, _, optional in _imports(tree, beside=False, is_module=True):
+        for dotted, _, optional in _of_tree(text if "ImportError" in text else "", read) or ():
             # One dot, or the name of the package itself.
             own = f"{package.removeprefix('src/').replace('/', '.')}."
             name = dotted.removeprefix(own if dotted.startswith(own) else ".").partition(".")[0]
@@ -221,11 +222,10 @@ class _Reader:
             for dotted, optional in lines
         ):
             return
-        try:
-            # A module of a package is imported; only a demo starts it.
-            is_module = relative.rpartition("/")[0] in self.packages
-            imported = [*_imports(ast.parse(source.text), beside=beside, is_module=is_module)]
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        # A module of a package is imported; only a demo starts it.
+        is_module = relative.rpartition("/")[0] in self.packages
+        imported = _of_tree(source.text, partial(_imports, beside=beside, is_module=is_module))
+        if imported is None:
             # Code for Python 2, or a template.
             self.unparsed.append(relative)
             imported = [(dotted, 0, optional) for dotted, optional in lines if optional == beside]
@@ -238,11 +238,7 @@ class _Reader:
 
     def read_uses(self, source: FileText) -> None:
         """Add the names of interest that a file uses, and those that it defines."""
-        try:
-            tree = ast.parse(source.text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return
-        for dotted, line, is_definition in _names(tree):
+        for dotted, line, is_definition in _of_tree(source.text, _names) or ():
             for name in _prefixes(dotted):
                 if name not in self.of_interest or self.is_own(name.partition(".")[0]):
                     continue
@@ -250,12 +246,30 @@ class _Reader:
                     self.defined.add(name)
                 elif name not in self.uses:
                     last = name.rpartition(".")[2]
-                    self.uses[name] = _match(source, line, rf"[\w.]*\b{re.escape(last)}\b")
+                    self.uses[name] = _match(
+                        source, line, rf"(?<![\w.])(?:\w+\.)*{re.escape(last)}\b"
+                    )
 
     def is_new(self, name: str, weight: int) -> bool:
         """True for a foreign module of which no import before says as much."""
         known = any(name in modules for modules in self.modules[: weight + 1])
         return not known and self.is_foreign(name)
+
+
+def _of_tree(
+    text: str, read: Callable[[ast.AST], Iterable[tuple[str, int, bool]]]
+) -> list[tuple[str, int, bool]] | None:
+    """What is read of the tree of a file; None for code that cannot be parsed, or is nested too deeply."""
+    try:
+        return [*read(_parse(text))]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+# A file is read for what it imports and for what it uses.
+@lru_cache(maxsize=1)
+def _parse(text: str) -> ast.Module:
+    return ast.parse(text)
 
 
 def _lines(text: str, beside: bool) -> Iterator[tuple[str, bool]]:

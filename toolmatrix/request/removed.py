@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from toolmatrix.factbase import lookups
 from toolmatrix.manifests.model import PIP, PYTHON, Item
 from toolmatrix.value import NamedTuple
@@ -38,6 +40,8 @@ class RemovedName(NamedTuple):
         )
 
 
+# A folder is judged file by file, and each asks.
+@lru_cache(maxsize=4)
 def removed_names(index: Index) -> Mapping[str, tuple[str, str, str]]:
     """By the whole name of a module or its member: its component, a selector of the releases with it, and the fact."""
     return {

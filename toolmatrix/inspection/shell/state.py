@@ -13,9 +13,9 @@ OPTION = re.compile(r"[-+][A-Za-z]+")
 LOCAL = ("local", "declare", "typeset")
 """Commands whose variables are those of a function."""
 EVERY = "*"
-"""Stands among exported variables for all that are set, `set -a`."""
+"""A mark among the exported variables: all that are set are exported (`set -a`)."""
 NO_MATCH = "nullglob"
-"""Stands there for the option of bash by which patterns that no file matches are no words."""
+"""Another mark: patterns that no file matches are no words (the option of bash)."""
 _MOST_STATES = 64
 _LONGEST = 4096
 

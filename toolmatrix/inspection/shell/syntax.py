@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 UNKNOWN = "\0"
-"""Stands for a part of a text that is not known; no text of a shell has this character."""
+"""A part of a text that is not known; no text of a shell has this character."""
 # Commands in commands; scripts that people write have ten at most.
 _DEEPEST = 40
 _BLANK = re.compile(r"(?:[ \t]|\\\n)*(?:#[^\n]*)?")

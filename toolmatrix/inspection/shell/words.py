@@ -46,7 +46,7 @@ class Expander:
     def text(self, word: Word, state: State) -> str:
         return "".join(" ".join(self._part(part, state)) for part in word)
 
-    # A pattern in which quoted signs stand for themselves.
+    # A pattern in which quoted characters match literally.
     def pattern(self, word: Word, state: State) -> str:
         texts = ((part.quoted, " ".join(self._part(part, state))) for part in word)
         return "".join(literal(text) if quoted else text for quoted, text in texts)
