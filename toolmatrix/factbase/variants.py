@@ -326,14 +326,14 @@ def _published_claims(recorder: Recorder, of: str, builds: list[Release]) -> Ite
     known = [release for release in releases if release in covered]
     unread = [release for release in releases if release not in covered]
     # What a channel that was not read publishes for is no accelerator that a release has no builds for.
-    read = {name for build in builds for name in _runs_on(build.attributes["accelerator"])}
     unseen = {
         accelerator: channel
         for channel in recorder.channels.values()
         if of in channel.unread
         for accelerator in channel.lines.values()
     }
-    published = sorted(_releases_by_build(builds).items())
+    read = {name for build in builds for name in _runs_on(build.attributes["accelerator"], unseen)}
+    published = sorted(_releases_by_build(builds, unseen).items())
     alike = _without_builds(published, known, unseen)
     for index, (lacking, releases) in enumerate(sorted(alike.items())):
         condition = (("accelerator", " ".join(sorted(read.difference(lacking)))),)
@@ -374,13 +374,15 @@ def _without_builds(
     return alike
 
 
-def _releases_by_build(builds: list[Release]) -> dict[tuple[str, str, str], list[str]]:
+def _releases_by_build(
+    builds: list[Release], unseen: Collection[str]
+) -> dict[tuple[str, str, str], list[str]]:
     # Releases by the machines they have builds for, and for each machine by what those compute on.
     offered: dict[str, dict[str, set[str]]] = {}
     for build in builds:
         machines = offered.setdefault(build.attributes["release"], {})
         accelerators = machines.setdefault(build.attributes["machine"], set())
-        accelerators.update(_runs_on(build.attributes["accelerator"]))
+        accelerators.update(_runs_on(build.attributes["accelerator"], unseen))
     same: dict[tuple[str, str, str], list[str]] = {}
     for release, by_machine in sorted(offered.items()):
         same.setdefault(("machine", " ".join(sorted(by_machine)), ""), []).append(release)
@@ -390,9 +392,11 @@ def _releases_by_build(builds: list[Release]) -> dict[tuple[str, str, str], list
     return same
 
 
-def _runs_on(accelerator: str) -> tuple[str, ...]:
-    # A build for CUDA also runs without a GPU; what it brings is then not used.
-    return (accelerator, "none") if accelerator == "cuda" else (accelerator,)
+def _runs_on(accelerator: str, unseen: Collection[str] = ()) -> tuple[str, ...]:
+    # A build for CUDA also runs without a GPU, where what it brings is not used, unless there are others for that.
+    return (
+        (accelerator, "none") if accelerator == "cuda" and "none" not in unseen else (accelerator,)
+    )
 
 
 def _exactly(releases: list[str]) -> str:

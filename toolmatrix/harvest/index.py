@@ -51,7 +51,7 @@ def _package(name: str, node: YamlNode) -> Package:
         (
             *("component", "title", "since", "requires", "extras", "line", "install"),
             *("cuda", "beside", "device-code", "compiled", "newest", "besides", "unreviewed"),
-            *("from-source", "lines", "only-limits", "accelerators", "cuda-only", "variants"),
+            *("from-source", "lines", "only-limits", "accelerators", "only-with", "variants"),
         ),
     )
     return Package(
@@ -73,7 +73,10 @@ def _package(name: str, node: YamlNode) -> Package:
         unreviewed=pieces.flag(fields, "unreviewed"),
         source=pieces.choice(fields, "from-source", ("read", "unread")),
         only_limits=pieces.flag(fields, "only-limits"),
-        cuda_only=_names(fields["cuda-only"]) if "cuda-only" in fields else (),
+        only_with={
+            requirement: selector.string("accelerators")
+            for requirement, selector in pieces.entries(fields, "only-with").items()
+        },
         accelerators=_names(fields["accelerators"]) if "accelerators" in fields else (),
         variants=pieces.flag(fields, "variants"),
     )

@@ -30,6 +30,9 @@ class BuildLine(Value):
     line: str
 
 
+_ALL: Mapping[str, str] = {}
+
+
 class Package(Value):
     """A package of a family, with the keys of the family."""
 
@@ -56,8 +59,8 @@ class Package(Value):
     # The number of newest releases to read, 0 for all, and a selector for as many more.
     newest: int = 0
     besides: str = ""
-    # Requirements that builds for other accelerators, on other indexes, do not have.
-    cuda_only: tuple[str, ...] = ()
+    # Requirements that only builds for some accelerators have, as others are on channels of their own.
+    only_with: Mapping[str, str] = _ALL
     # It is used without review, so rows show the day and requirements that they leave out.
     unreviewed: bool = False
     # It is also built from source, so its files limit only wheels; other facts have the requirements of a build
@@ -424,7 +427,11 @@ class _Tables:
             **{
                 column: {
                     "as": "limits" if column in self.context.limited else "requires",
-                    **({"context": _WITHOUT_ROCM} if column in package.cuda_only else {}),
+                    **(
+                        {"context": {"accelerator": package.only_with[column]}}
+                        if column in package.only_with
+                        else {}
+                    ),
                     "says": "requires {component} {value}",
                     # A required release may not exist yet, or may have been withdrawn.
                     "unreleased": True,
@@ -438,7 +445,6 @@ class _Tables:
         return table
 
 
-_WITHOUT_ROCM = {"accelerator": "cuda none"}
 _WHERE = (
     "file list (upload date, Requires-Python, wheel tags); Requires-Dist in METADATA of the wheels, or PKG-INFO of the "
     "sources, that rows name"
