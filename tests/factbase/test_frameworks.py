@@ -324,6 +324,29 @@ def test_forward_compatibility_lowers_the_floor_of_the_driver(
     assert found.exit_code == exit_code
 
 
+@pytest.mark.parametrize(
+    ("wanted", "options", "exit_code", "version", "command"),
+    [
+        ("vllm", {"accelerator": "none"}, 0, "0.31.0", "/v0.31.0/vllm-0.31.0+cpu-cp38-abi3-"),
+        # Its wheel of the default index does not start without a GPU; its release page was not read.
+        ("vllm==0.33.0", {"accelerator": "none"}, 4, "0.33.0", ""),
+        ("vllm", {"with_": "driver==570.124.06"}, 4, "0.30.0", "/v0.30.0/vllm-0.30.0+cu129-"),
+        ("torch", {"device": "Jetson Orin"}, 0, "2.8.0", "https://pypi.jetson-ai-lab.io/jp6/cu126"),
+    ],
+)
+def test_builds_of_other_channels_are_those_that_public_records_name(
+    wanted: str, options: dict[str, str], exit_code: int, version: str, command: str
+) -> None:
+    found = toolmatrix.resolve(wanted, from_="wheel", **options)  # type: ignore[arg-type]
+    assert isinstance(found, Resolved)
+    assert found.exit_code == exit_code
+    (target,) = found.to_json()["targets"].values()
+    assert target["components"][wanted.split("==")[0]]["version"] == version
+    assert command in str(target)
+    if "accelerator" in options:
+        assert "flashinfer-python" not in target["components"]
+
+
 def test_code_that_nobody_read_is_neither_a_yes_nor_a_no() -> None:
     for request in ("open3d==0.17.0", "open3d==0.18.0"):
         assert toolmatrix.resolve(request).exit_code == 0
