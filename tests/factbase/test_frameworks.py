@@ -341,10 +341,16 @@ def test_builds_of_other_channels_are_those_that_public_records_name(
     assert isinstance(found, Resolved)
     assert found.exit_code == exit_code
     (target,) = found.to_json()["targets"].values()
-    assert target["components"][wanted.split("==")[0]]["version"] == version
+    assert target["components"][wanted.partition("==")[0]]["version"] == version
     assert command in str(target)
     if "accelerator" in options:
         assert "flashinfer-python" not in target["components"]
+
+
+@pytest.mark.parametrize("options", [{"accelerator": "none"}, {"device": "MI300X"}])
+def test_wheels_of_sglang_are_for_cuda(options: dict[str, str]) -> None:
+    found = toolmatrix.resolve("sglang", from_="wheel", **options)  # type: ignore[arg-type]
+    assert found.exit_code == 1
 
 
 def test_code_that_nobody_read_is_neither_a_yes_nor_a_no() -> None:
