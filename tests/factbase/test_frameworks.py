@@ -330,7 +330,7 @@ def test_forward_compatibility_lowers_the_floor_of_the_driver(
         ("vllm", {"accelerator": "none"}, 0, "0.31.0", "/v0.31.0/vllm-0.31.0+cpu-cp38-abi3-"),
         # Its wheel of the default index does not start without a GPU; its release page was not read.
         ("vllm==0.33.0", {"accelerator": "none"}, 4, "0.33.0", ""),
-        ("vllm", {"with_": "driver==570.124.06"}, 4, "0.30.0", "/v0.30.0/vllm-0.30.0+cu129-"),
+        ("vllm", {"with_": "driver==570.124.06"}, 0, "0.30.0", "/v0.30.0/vllm-0.30.0+cu129-"),
         ("torch", {"device": "Jetson Orin"}, 0, "2.8.0", "https://pypi.jetson-ai-lab.io/jp6/cu126"),
     ],
 )
