@@ -10,6 +10,31 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
 
+@pytest.mark.parametrize(
+    ("line", "pair"),
+    [
+        # No file of this release that was read names a Bazel.
+        ("jax==0.12.0.1", ("bazel", "jax", "untied")),
+        # The tested build configurations name Clang 16, which no distribution packages beside Python 3.8.
+        ("tensorflow==2.13.1 --target arm --with python==3.8", ("gcc", "tensorflow", "untied")),
+        # The newest ROCm of RELEASE.md is that of 2.14.
+        ("torch==2.15.0 --target amd", ("torch", "rocm", "unjoined")),
+        # cuDNN 8 is in the row of CUDA 11.8, and cuDNN 9 in that of CUDA 12.
+        (
+            "onnxruntime==1.19.0 cuda==12.4 cudnn==8.9 --accelerator cuda",
+            ("onnxruntime", "cudnn", "bound"),
+        ),
+    ],
+)
+def test_a_build_is_known_as_well_as_what_it_is_made_with(
+    real: Cli, line: str, pair: tuple[str, str, str]
+) -> None:
+    run = real("resolve", *line.split(), "--from", "source", "--json")
+    assert run.code == 4, run.out
+    pairs = [part["pair"] for part in run.json()["unread"] if "pair" in part]
+    assert [(one["one"], one["other"], one["reason"]) for one in pairs[:1]] == [pair]
+
+
 @pytest.mark.parametrize("name", ["rhel8", "RHEL 8.10", "Red Hat Enterprise Linux 8.10 (Ootpa)"])
 def test_rhel_is_what_images_of_ubi_are_of(real: Cli, name: str) -> None:
     assert "distro ubi8 " in real("resolve", "numpy", "--distro", name).out

@@ -331,7 +331,7 @@ def _without_unjoined(case: RepositoryCase, solved: CaseAnswer) -> RepositoryCas
     """A case without the lines that give way to others, and that no fact joins with the rest."""
     if isinstance(solved.outcome, Unsatisfiable) or solved.outcome.known:
         return case
-    touching = [pair for pair in solved.outcome.touching if pair.decides]
+    touching = solved.outcome.touching
     named = {name for pair in touching for name in (pair.component, pair.other)}
     named |= {
         name for ground in solved.outcome.unread for name in (ground.subject, ground.component)
@@ -420,7 +420,7 @@ def _rank(solved: CaseAnswer) -> tuple[bool, int, bool, int, bool]:
     computes = any(
         ask.component == "accelerator" and ask.selector != "none" for ask in outcome.request.asks
     )
-    unread = len(outcome.unread) + sum(pair.decides for pair in outcome.touching)
+    unread = len(outcome.unread) + len(outcome.touching)
     return True, -len(solved.relaxed), outcome.known, -unread, computes
 
 

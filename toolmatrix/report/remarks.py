@@ -150,8 +150,7 @@ def unread(resolution: Resolution) -> list[UnreadEntry]:
     silent: list[UnreadEntry] = [
         {"text": text, "facts": list(ground.facts)} for text, ground in grounds.items()
     ]
-    pairs = (pair for pair in resolution.touching if pair.decides)
-    return [*silent, *(_touching(resolution, pair) for pair in pairs)]
+    return [*silent, *(_touching(resolution, pair) for pair in resolution.touching)]
 
 
 def summarized(entries: Sequence[UnreadEntry]) -> list[str]:
@@ -208,7 +207,7 @@ def caveats(resolution: Resolution) -> list[Caveat]:
     # What an option did not do comes first, what is untested or unknown last.
     kinds = (
         *(_implied, _without_effect, _needless, _other_targets, _to_bring, _archived),
-        *(_harvested, _untested, _unjoined),
+        *(_harvested, _untested),
     )
     return [
         {"kind": kind, "text": text, "components": components}
@@ -364,21 +363,6 @@ def _untested(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatCom
         text = f"{core['conclusion'].removesuffix('.')}: {lines}  TM102"
         components = _components(pair.target, words.UNKNOWN, pair.subject, pair.component)
         yield "untested", text, components
-
-
-def _unjoined(resolution: Resolution) -> Iterator[tuple[str, str, list[CaveatComponent]]]:
-    for pair in resolution.touching:
-        if not pair.decides:
-            chosen = resolution.chosen(pair.target)
-            text = (
-                f"{pair.other} {chosen[pair.other]} is untested with {pair.component} {chosen[pair.component]}: "
-                "no fact joins the two  TM102"
-            )
-            yield (
-                "untested",
-                text,
-                _components(pair.target, words.UNKNOWN, pair.component, pair.other),
-            )
 
 
 _REFUSED = ("forbidden", "entangled", "later", "apart", "after")

@@ -46,7 +46,6 @@ that the code of `one` is for are unknown."""
 class Touching(NamedTuple):
     """Two parts of an answer on a target that touch, without a fact that joins their releases, and why.
 
-    It `decides` whether the answer is a yes, but where what is built here takes a toolkit that was not requested.
     `tested` are the releases of the other that rows name with the one, and its wheels go with, as a mask.
     """
 
@@ -54,7 +53,6 @@ class Touching(NamedTuple):
     component: str
     other: str
     reason: str
-    decides: bool
     tested: int
 
 
@@ -133,9 +131,9 @@ class Relations:
             user = next((name for name in needing if name != component), "")
             if user and self._is_tool(component) and not self._is_tied(component):
                 self._join((component, user))
-                yield Touching(self.target, component, user, UNTIED, decides=True, tested=0)
+                yield Touching(self.target, component, user, UNTIED, tested=0)
             if self.assembly.request.devices and self._is_unopened(component):
-                yield Touching(self.target, component, "device", UNOPENED, decides=True, tested=0)
+                yield Touching(self.target, component, "device", UNOPENED, tested=0)
             for other, reason in self._dependencies(component):
                 if other in requested or self._bit(other) == 1:
                     continue
@@ -143,10 +141,13 @@ class Relations:
                 relation, _ = self.between(component, other)
                 if relation != JOINED and not self._reaches(component, other):
                     self._join((component, other))
-                    # Many releases have no record of the toolkit that a build was tested with.
                     tested = self._tested_with(component, other)
-                    decides = reason == BOUND or bool(tested)
-                    yield Touching(self.target, component, other, reason, decides, tested)
+                    yield Touching(self.target, component, other, reason, tested)
+
+    def built(self) -> str:
+        """The first requested framework that is built; nothing where all are installed, or none was requested."""
+        frameworks = (name for name in self._requested() if self.heads[name]["framework"])
+        return next(frameworks, "") if self._is_built() else ""
 
     def _suspects(self, requested: Sequence[str]) -> Iterator[tuple[str, str]]:
         """The pairs of requested components that `between` may not call independent, in their order."""
@@ -269,7 +270,7 @@ class Relations:
         first, second = (other, name) if turned else (name, other)
         tested = self._tested_with(first, second)
         tested |= self._admitted(first, second) if self._is_built() else 0
-        return Touching(self.target, first, second, reason, decides=True, tested=tested)
+        return Touching(self.target, first, second, reason, tested=tested)
 
     def _requested(self) -> list[str]:
         """The components that the request names or says are there, but for the places where an answer runs."""
@@ -385,11 +386,16 @@ class Relations:
         rows, self._unread_rows = self._unread_rows, ()
         variables = self.assembly.variables
         for row in rows:
-            # What a vendor ships in one image goes together as well.
+            chosen = {
+                variables[n].component: mask >> self.values[n] & 1
+                for n, mask, _ in row.terms
+                if self.values[n]
+            }
+            # What a vendor ships in one image goes together as well. A cuDNN for one toolkit says nothing of another.
             self._join(
-                variables[number].component
-                for number, mask, _ in row.terms
-                if mask >> self.values[number] & 1 and self.values[number]
+                name
+                for name, admitted in chosen.items()
+                if admitted and chosen.get(self.heads[name]["under"], True)
             )
 
     def _read_claims(self) -> None:

@@ -57,7 +57,7 @@ class Resolution(Value):
     @property
     def known(self) -> bool:
         """True where the answer is a yes: facts support it, and not only none forbids it."""
-        return not self.unread and not any(pair.decides for pair in self.touching)
+        return not self.unread and not self.touching
 
     def chosen(self, target: str) -> dict[str, str]:
         """Component to version of one target (the first instance of codegen archs and devices)."""
@@ -221,7 +221,7 @@ def _known(assembly: Assembly, rounds: int = -1) -> _Solved | Assembly:
     while not isinstance(solution := solve(assembly.problem()), Conflict):
         answers = targets_of(assembly, solution.values).values()
         weak = [statement for answer in answers for statement in demand.refused(answer)]
-        touching = (pair for answer in answers for pair in answer.touching() if pair.decides)
+        touching = (pair for answer in answers for pair in answer.touching())
         weak += _touching_nogoods(assembly, solution.values, touching)
         if not weak:
             return assembly, solution.values
@@ -316,7 +316,7 @@ def _supported(
             pair
             for answer in targets_of(assembly, values).values()
             for pair in answer.touching()
-            if pair.decides and target in ("", pair.target)
+            if target in ("", pair.target)
         )
         return _touching_nogoods(assembly, values, touching)
 
@@ -386,7 +386,7 @@ def attach_evidence(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
         targets=targets,
         hidden=hidden,
         # An answer is no better known than the least known of its choices.
-        evidence=words.UNKNOWN if unread or any(pair.decides for pair in touching) else weakest,
+        evidence=words.UNKNOWN if unread or touching else weakest,
         values=values,
         unread=grounds,
         touching=tuple(touching),

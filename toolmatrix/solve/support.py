@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolmatrix.factbase import evidence as words
 from toolmatrix.factbase import records
 from toolmatrix.factbase.records import BOUNDS, JOINS_NONE, MINIMUM
-from toolmatrix.solve.known import Relations, closure, joined_variables, roots
+from toolmatrix.solve.known import UNTIED, Relations, Touching, closure, joined_variables, roots
 from toolmatrix.solve.parts import EVIDENCE, SEVERAL, expand_rows, only_excludes
 from toolmatrix.solve.request import REQUIREMENT, Ask
 from toolmatrix.value import NamedTuple, Value
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.factbase.records import Binding, Dispute
     from toolmatrix.solve.assemble import Assembly
-    from toolmatrix.solve.known import Claim, Touching
+    from toolmatrix.solve.known import Claim
     from toolmatrix.solve.parts import TestedRow, Variable
 
 
@@ -130,7 +130,13 @@ class TargetAnswer:
     def touching(self) -> Iterator[Touching]:
         """The pairs of parts that touch, without a fact that joins them."""
         relations = Relations(self.assembly, self.target, self.values, self.claims, self.rows)
-        return relations.touching()
+        yield from relations.touching()
+        built = relations.built()
+        for tool in self.visible() if built else ():
+            builds = self.components[tool.component]["way"] == "source"
+            # Named in the request, the same tool would be no yes either.
+            if builds and self.choice(tool).evidence == words.UNKNOWN:
+                yield Touching(self.target, tool.component, built, UNTIED, tested=0)
 
     def contested(self) -> Iterator[Ask]:
         """Lines for the packages that the answer leaves out, and of which its parts together admit no release."""
