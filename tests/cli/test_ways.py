@@ -11,6 +11,31 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize(
+    ("line", "code", "first"),
+    [
+        # The last wheels for these Pythons on the index; no source says what builds for them take.
+        ("torch --with python==3.6", 0, "torch 1.10.2+cu102"),
+        ("torch --with python==2.7", 0, "torch 1.4.0+cu101"),
+        ("onnxruntime --with python==3.8", 0, "onnxruntime 1.19.2+cu12"),
+        # A compiler, a codegen arch and an option are for building.
+        ("torch gcc==8 --with python==3.6", 4, "torch 1.10.2 "),
+        ("torch --arch sm_70 --with python==3.6", 4, "torch 1.10.2 "),
+        ("torch --with python==3.6 --from source", 4, "torch 1.10.2 "),
+        # The index has a source archive alone.
+        ("gptqmodel --with torch==2.4.0", 4, "gptqmodel "),
+    ],
+)
+def test_a_wheel_that_is_known_comes_before_a_build_that_is_not(
+    real: Cli, line: str, code: int, first: str
+) -> None:
+    run = real("resolve", *line.split())
+    assert (run.code, run.out.startswith(first)) == (code, True), run.out
+    assert real("why-not", *line.split()).code == code
+    # No wheel is offered that does not go with the request.
+    assert code == 0 or "as a wheel" not in run.out
+
+
+@pytest.mark.parametrize(
     ("line", "pair"),
     [
         # No file of this release that was read names a Bazel.

@@ -488,8 +488,8 @@ def _alternative(context: RequestContext, resolution: Resolution) -> OtherWay | 
     if origin is None or not origin.implied or not release:
         return None
     if origin.selector == "source":
-        # A request that names a build tool or an arch builds.
-        return _as_wheel(resolution, target, framework, release)
+        # A request that names a build tool or an arch builds; without a known build, known wheels are the answer.
+        return _as_wheel(resolution, target, framework, release) if resolution.known else None
     from toolmatrix.report import refusal
 
     names = Names(index)

@@ -5,7 +5,8 @@ Raises UsageError for what cannot be understood and NothingMatched, naming the n
 Where a request does not say how to get frameworks, one rule holds for every command. What has one way alone comes that
 way, and so does a named build. A named build tool or codegen arch means building. A named device or driver, and a
 package that requires a framework or its releases, get wheels where the frameworks have some for the target. So does
-what is no framework and of which facts know wheels alone. All others build.
+what is no framework and of which facts know wheels alone. All others build, unless their wheels alone are known, which
+the search finds out.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def default(
         return "wheel"
     if not all(admits(ask, "from", "source", names, {}) for ask, _ in named):
         return "wheel"
-    if fields.arch or "source" in methods:
+    wheels = all(admits(ask, "from", "wheel", names, {}) for ask, _ in named)
+    if fields.arch or "source" in methods or not wheels:
         return "source"
     frameworks = [ask for ask, head in named if head["framework"]]
     standing = any(
@@ -174,8 +176,7 @@ def read(
 ) -> Request:
     """The request that fields make; `keep` are releases to prefer, `varied` the components that a grid goes through.
 
-    Its lines come behind the `first`, which were read elsewhere.
-    Raises UsageError, NothingMatched, and CannotSay for a word that no fact covers.
+    Its lines come behind the `first`. Raises UsageError, NothingMatched, and CannotSay for a word that no fact covers.
     """
     names, fields = Names(index), settled(fields, index)
     asks = [*first, *_read_asks(names, fields, varied)]
@@ -222,8 +223,17 @@ def read(
         policies=_policies(targets, fields.cpu, names) if from_ == "source" else (),
         recipe=fields.recipe,
         stipulations=_stipulations(fields.recipe, index),
+        or_wheels=from_ == "source" and _is_open(asks, names, fields),
     )
     return request.replace(unavailable=_unavailable(request, names)) if targets[1:] else request
+
+
+def _is_open(asks: Sequence[Ask], names: Names, fields: Fields) -> bool:
+    """Whether a request for frameworks leaves open how to get them: a tool, an arch or a recipe is for building."""
+    heads = [names.components[ask.component] for ask in asks]
+    named = {head["way"] for head in heads} | {ask.component for ask in asks}
+    fixed = fields.from_ or fields.recipe or fields.arch or fields.prefer == "newest"
+    return not (fixed or named & {"source", "from"}) and any(head["framework"] for head in heads)
 
 
 def _lines(

@@ -1,6 +1,7 @@
 """A request: wanted and given components, targets and devices, and how to choose. No wording, no I/O.
 
-The default accelerator is part of the search: where none gives no answer, one that the target can have may.
+Defaults are part of the search: where no accelerator gives no answer, one that the target can have may, and where
+nothing is known of a build, a wheel may do.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class Request(Value):
     `oldest` are components whose older releases are preferred, and `first` is one that is chosen before all others.
     `apart` are (target, codegen arch or device) that mean another of several targets. `products` are (device, product)
     of devices that were named by a product, and `boards` is the line that they follow from where none was named. `lone`
-    were to be aligned, and at most one target can have them.
+    were to be aligned, and at most one target can have them. With `or_wheels` building is the default alone, and wheels
+    that are known come before a build that is not.
     """
 
     asks: tuple[Ask, ...]
@@ -85,6 +87,7 @@ class Request(Value):
     policies: tuple[Policy, ...] = ()
     recipe: str = ""
     stipulations: tuple[Stipulation, ...] = ()
+    or_wheels: bool = False
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -133,6 +136,7 @@ class Request(Value):
 
 
 _NONE = "none"
+_WHEEL = "wheel"
 
 
 def with_default_accelerators(index: Index, request: Request) -> Iterator[Request]:
@@ -163,6 +167,16 @@ def with_default_accelerators(index: Index, request: Request) -> Iterator[Reques
         if there != request.unavailable:
             yield variant.replace(unavailable=there)
         yield variant
+
+
+def as_wheels(request: Request) -> Request:
+    """The same request with wheels instead of a build."""
+    asks = tuple(
+        ask.replace(selector=_WHEEL, text=f"--from {_WHEEL}") if ask.option == "from" else ask
+        for ask in request.asks
+    )
+    # A policy is a flag of the compiler.
+    return request.replace(asks=asks, policies=(), or_wheels=False)
 
 
 def _having(index: Index, asks: Sequence[Ask], accelerators: Mapping[str, str]) -> Iterator[Ask]:

@@ -10,7 +10,7 @@ from toolmatrix.solve.assemble import Assembly, assembled
 from toolmatrix.solve.engine import Conflict, settle, solve
 from toolmatrix.solve.known import BOUND, UNJOINED, Relations
 from toolmatrix.solve.parts import Pin, Statement
-from toolmatrix.solve.request import REQUIREMENT, with_default_accelerators
+from toolmatrix.solve.request import REQUIREMENT, as_wheels, with_default_accelerators
 from toolmatrix.solve.revised import TRIES, revised
 from toolmatrix.solve.support import Choice, targets_of
 from toolmatrix.value import Value
@@ -125,11 +125,22 @@ def _matching_lines(assembly: Assembly) -> list[int]:
 
 
 def attempt(index: Index, request: Request) -> Resolution | Assembly:
-    """The best answer, or the problem that has none; without an accelerator where the default gives an answer.
+    """The best answer, or the problem that has none; with the defaults where they give an answer that is known.
 
     An unread fact never moves what was asked for to another release. Of the rest every unread fact binds that can, so
     that an answer rests on what is known; one that cannot is `unread` in the answer: neither yes nor no.
     """
+    built = _with_accelerators(index, request)
+    if not request.or_wheels or (isinstance(built, Resolution) and built.known):
+        return built
+    installed = _with_accelerators(index, as_wheels(request))
+    is_better = isinstance(installed, Resolution) and (
+        installed.known or isinstance(built, Assembly)
+    )
+    return installed if is_better else built
+
+
+def _with_accelerators(index: Index, request: Request) -> Resolution | Assembly:
     first, *others = with_default_accelerators(index, request)
     refused = _uncontested(_attempt, index, first)
     # Where no accelerator helps, explain the default: the others would blame accelerators that the request never named.
