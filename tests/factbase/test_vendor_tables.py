@@ -28,7 +28,11 @@ IMAGE_DELETED = {
     *("onnxruntime==1.6.0", "onnxruntime==1.4.0", "onnxruntime==1.1.2"),
     *("apache-tvm==0.6.0", "apache-tvm==0.6.1", "apache-tvm==0.7.0"),
 }
-SETTLED = UNPACKAGED | IMAGE_DELETED
+# AMD names the ROCm that it was tested with; with which compiler no source says.
+WITHOUT_COMPILER = {"dgl==2.4.0"}
+# Its page has cuDNN 8.1 with CUDA 10.2, and its images, which are tested, have CUDA 11.1.
+OTHER_TOOLKIT = {"tensorrt==7.2.3.4"}
+SETTLED = UNPACKAGED | IMAGE_DELETED | WITHOUT_COMPILER | OTHER_TOOLKIT
 # What images of 2018 held and no release of the matrix is called.
 LACKING = {
     ("ngc-tensorrt", "18.10"): "cuDNN 7.4.0",

@@ -386,17 +386,22 @@ class Relations:
         rows, self._unread_rows = self._unread_rows, ()
         variables = self.assembly.variables
         for row in rows:
-            chosen = {
-                variables[n].component: mask >> self.values[n] & 1
-                for n, mask, _ in row.terms
-                if self.values[n]
-            }
+            masks = {variables[n].component: mask for n, mask, _ in row.terms if self.values[n]}
             # What a vendor ships in one image goes together as well. A cuDNN for one toolkit says nothing of another.
             self._join(
                 name
-                for name, admitted in chosen.items()
-                if admitted and chosen.get(self.heads[name]["under"], True)
+                for name, mask in masks.items()
+                if mask & self._bit(name) and self._is_for_toolkit(name, masks)
             )
+
+    def _is_for_toolkit(self, name: str, masks: Mapping[str, int]) -> bool:
+        toolkit = self.heads[name]["under"]
+        if toolkit not in masks or masks[toolkit] & self._bit(toolkit):
+            return True
+        # Libraries are built for all releases of a major.
+        scale = self.assembly.scale(toolkit)
+        (chosen,) = scale.named(self._bit(toolkit))
+        return bool(masks[toolkit] & scale.select(f"=={chosen.partition('.')[0]}.*"))
 
     def _read_claims(self) -> None:
         claims, self._unread_claims = self._unread_claims, {}
