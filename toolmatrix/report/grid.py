@@ -109,6 +109,9 @@ class Layout(Value):
     hidden: int
 
 
+_Natural = list[tuple[int, int, str]]
+
+
 def layout(
     assembly: Assembly, grid: Grid, rows: str, columns: str, *, everything: bool, brief: bool
 ) -> Layout:
@@ -166,16 +169,14 @@ def _informative(assembly: Assembly, grid: Grid, columns: str, *, brief: bool) -
     ]
 
 
-def _lines(assembly: Assembly, builds: str) -> dict[str, tuple[int, str, int]]:
-    """Where each build stands: by the order of its line, its channel, and its release."""
+def _lines(assembly: Assembly, builds: str) -> dict[str, tuple[_Natural, str, int]]:
+    """The place of each build: by its line, its channel, and its release."""
     index = assembly.index
     positions = {}
-    order: dict[str, int] = {}
     for name in assembly.component(builds).versions:
         build = variants.build(index, builds, name)
         release = index.scale(build.component).versions.index(build.release)
-        line = order.setdefault(build.line, len(order))
-        positions[name] = line, build.channel, release
+        positions[name] = _natural(build.line), build.channel, release
     return positions
 
 
@@ -183,7 +184,7 @@ def _minor(release: str) -> str:
     return ".".join(release.split(".")[:2])
 
 
-def _natural(name: str) -> list[tuple[int, int, str]]:
+def _natural(name: str) -> _Natural:
     """`sm_90` before `sm_90a` before `sm_100`: numbers inside a name count as numbers."""
     parts = re.split(r"(\d+)", name)
     return [(1, int(token), "") if token.isdigit() else (0, 0, token) for token in parts]
