@@ -287,7 +287,9 @@ def _withdrawn(
         for name, group in naming.get(variable.component, ()) if withdrawn else ():
             if group.kind != "requires" or group.component != variable.component:
                 continue
-            if (target, name) not in reachable.by_name:
+            # The builds of a release are no reason to take it.
+            own_builds = reachable.header["components"][name]["variant_of"] == variable.component
+            if own_builds or (target, name) not in reachable.by_name:
                 continue
             brings, owner = reachable.component(name).brings, reachable.by_name[target, name][0]
             for mask, allowed in zip(group.masks, group.alloweds, strict=True):
