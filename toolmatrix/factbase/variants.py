@@ -7,7 +7,7 @@ Raises MatrixError with the position of the row or key at fault.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from toolmatrix.factbase import layout, pieces, tables
@@ -351,11 +351,16 @@ def _published_claims(recorder: Recorder, of: str, builds: list[Release]) -> Ite
             topic=f"published-{component}",
             says="is published for {value}",
             least=bool(beyond),
-            note=f"{unseen[beyond[0]].title} was not read" if beyond else "",
+            note=_unread_note(unseen[accelerator].title for accelerator in beyond),
             rule=ONLY_THESE if ONLY_THESE in recorder.rules else "",
         )
     if unread:
         yield claim("unread", unread, component="accelerator", selector="none", evidence="unknown")
+
+
+def _unread_note(channels: Iterable[str]) -> str:
+    titles = [*dict.fromkeys(channels)]
+    return f"{' and '.join(titles)} {'were' if titles[1:] else 'was'} not read" if titles else ""
 
 
 def _without_builds(

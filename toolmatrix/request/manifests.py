@@ -13,6 +13,7 @@ from functools import partial
 from toolmatrix.errors import ToolmatrixError
 from toolmatrix.factbase.index import Index
 from toolmatrix.factbase.pulling import BASE
+from toolmatrix.factbase.records import ChannelRecord
 from toolmatrix.factbase.versions import SelectorError
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import (
@@ -583,7 +584,7 @@ def indexed(index: Index, item: Item, variants: str) -> tuple[bool, str]:
         lines = [
             line
             for name in index.channels()
-            if (line := builds_at(index.channel(name).install, name, address))
+            if (line := builds_at(index.channel(name), name, address))
             # That a channel has builds of one component says nothing of another.
             and index.scale(variants).select(line)
         ] or builds_installed_from(index, variants, address)
@@ -602,7 +603,7 @@ def _without_builds(index: Index, item: Item, variants: str) -> str:
     lines = {
         name: line
         for name in index.channels()
-        if (line := builds_at(index.channel(name).install, name, address)).startswith("*+")
+        if (line := builds_at(index.channel(name), name, address)).startswith("*+")
         and scale.select(f"*@{name}/*")
     }
     return address if lines and not any(map(scale.select, lines.values())) else ""
@@ -643,13 +644,15 @@ def _series(specifier: str) -> str:
     return re.sub(r"==(\d+\.\d+)(?:\.\d+)+(?![\d.*])", r"==\1", specifier).replace(".*", "")
 
 
-def builds_at(install: Sequence[str], channel: str, address: str) -> str:
+def builds_at(channel: ChannelRecord, name: str, address: str) -> str:
     """A selector of the builds of a channel that an address leads to, empty where it leads to none."""
-    match = match_address(install, address)
+    # An index beside the files of a release page has only what they require.
+    is_beside = channel.kind == "releases" and "-f" not in channel.install
+    match = None if is_beside else match_address(channel.install, address)
     line = match.groupdict().get("line") if match else ""
     if not match:
         return ""
-    return f"*+{line}@{channel}/*" if line else f"*@{channel}/*"
+    return f"*+{line}@{name}/*" if line else f"*@{name}/*"
 
 
 def match_address(install: Sequence[str], address: str) -> re.Match[str] | None:
