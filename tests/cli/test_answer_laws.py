@@ -412,7 +412,7 @@ REFUSED = [
     "torch==2.4.1 --from wheel --device 12.0 --target x86 --accelerator cuda",
     "torch==2.3.0 --from wheel --target arm --accelerator cuda",
     "torch==2.3.0 --from wheel --target arm --device 9.0 --accelerator cuda",
-    "torch --from wheel --target arm --device orin --accelerator cuda",
+    "torch==2.9.1 --from wheel --target arm --device orin --accelerator cuda",
     "torch==2.0.0 --from wheel --target amd --device gfx942",
     "torch==2.7.1+cu126 --from wheel --target x86 --device 12.0",
     "tensorflow==2.9.0 --from wheel --target arm --accelerator none",

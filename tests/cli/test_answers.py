@@ -544,8 +544,8 @@ class TestInsideWheels:
         assert [part["text"] for part in document["unread"]] == [f"no fact says {open_question}"]
 
     def test_a_python_that_is_brought_is_named(self, real: Cli) -> None:
-        """uv has a build of 3.8; that torch 2.4.1 builds with the CUDA 13 of that distribution nobody read."""
-        line = "resolve torch --distro ubuntu26.04 --with python==3.8"
+        """uv has a build of 3.8; no fact says that torch 2.4.1 builds with the CUDA 13 of that distribution."""
+        line = "resolve torch --distro ubuntu26.04 --with python==3.8 --from source"
         answer = Answer(asked(real, line, 4))
         assert (answer["torch"], answer["python"]) == ("2.4.1", "3.8")
         assert [
@@ -601,7 +601,7 @@ class TestInsideWheels:
         answer = Answer(asked(real, f"resolve {line}", 4))
         assert (answer[line.partition(" ")[0].partition("=")[0]], answer.target) == (release, "amd")
         texts = [part["text"] for part in answer.document["unread"]]
-        assert any(f"{channel} was not read" in text for text in texts)
+        assert any(channel in text and "not read" in text for text in texts)
 
     def test_a_reason_is_told_once(self, real: Cli) -> None:
         """What METADATA declares and what the tags of wheels say set the same two against each other."""
@@ -686,7 +686,9 @@ class TestInsideWheels:
     def test_no_wheel_that_was_read_is_for_a_jetson(self, real: Cli) -> None:
         """Jetson is no server: its chips run neither the cubins of desktops nor, without PTX, those wheels."""
         no(real, "resolve torch==2.9.1 --from wheel --target arm --device orin", "device-runs/8.7")
-        no(real, "resolve torch --from wheel --target arm --device orin", "device-runs/8.7")
+        # The Jetson AI Lab has builds for it.
+        answer = yes(real, "resolve torch --from wheel --target arm --device orin")
+        assert answer.build("torch")["channel"] == "jetson-ai-lab-jp6"
 
     def test_a_toolkit_that_is_held_chooses_the_line(self, real: Cli) -> None:
         """PyTorch's table: 2.7 is the last release with a line for CUDA 11.8."""
@@ -1120,7 +1122,7 @@ class TestOtherCommands:
         [
             ("explain cuda cuda==12.4", "released 2024"),
             ("explain python python", "released"),
-            ("explain rocm torch --target amd", "free choice"),
+            ("explain rocm torch --target amd --from source", "free choice"),
         ],
     )
     def test_f_a_release_is_reason_enough(self, real: Cli, line: str, why: str) -> None:

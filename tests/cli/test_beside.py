@@ -206,7 +206,7 @@ def test_a_system_of_boards_implies_their_devices(real: Cli, line: str) -> None:
 
 
 def test_a_device_that_follows_is_no_requirement_in_a_refusal(real: Cli) -> None:
-    document = _document(real, "resolve", "torch --with jetpack==6.2 --from wheel")
+    document = _document(real, "resolve", "torch==2.9.1 --with jetpack==6.2 --from wheel")
     lines = [line for core in document["cores"] for line in core["lines"]]
     (device,) = (line for line in lines if line["text"].startswith("--device"))
     assert (device["text"], device["default"]) == ("--device 8.7 is the default", True)

@@ -39,7 +39,7 @@ def test_a_matrix_on_top(small: Cli, here: Path) -> None:
 
 
 LINES = (
-    ["resolve", "app"],
+    ["resolve", "gcc"],
     ["explain", "python", "app"],
     ["why-not", "app==2.0.0"],
     ["matrix", "--rows", "app"],
