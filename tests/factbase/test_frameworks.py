@@ -353,8 +353,9 @@ def test_builds_of_other_channels_are_those_that_public_records_name(
 
 @pytest.mark.parametrize("options", [{"accelerator": "none"}, {"device": "MI300X"}])
 def test_wheels_of_sglang_are_for_cuda(options: dict[str, str]) -> None:
+    """Others come from source or as images, of releases that were not read."""
     found = toolmatrix.resolve("sglang", from_="wheel", **options)  # type: ignore[arg-type]
-    assert found.exit_code == 1
+    assert found.exit_code == CANNOT_SAY
 
 
 def test_code_that_nobody_read_is_neither_a_yes_nor_a_no() -> None:
