@@ -43,6 +43,13 @@ def test_a_failure_is_told_with_its_facts_and_a_fix(real: Cli) -> None:
     )
 
 
+def test_a_line_is_taken_from_the_command_line(real: Cli) -> None:
+    piped = real("diagnose", "-", piped=REFUSED + "\n")
+    run = real("diagnose", REFUSED)
+    assert (run.code, run.out) == (1, piped.out.replace("stdin:1", "log:1"))
+    assert real("diagnose", "no.log").code == real("diagnose", "my build.log").code == 2
+
+
 def test_the_command_of_a_fix_resolves(real: Cli) -> None:
     text = "".join(entry["line"] + "\n" for entry in logs.failures())
     run = real("diagnose", "-", "--json", "--limit", "0", piped=text)

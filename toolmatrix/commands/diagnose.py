@@ -27,6 +27,8 @@ from toolmatrix.report.diagnosis import DiagnosisReport
 # The default number of reported causes.
 MOST = 10
 _HELP = "`-` reads stdin"
+_FEWEST_WORDS = 3
+"""Of a line that was pasted: a misspelt path has fewer."""
 
 
 @command(
@@ -38,6 +40,7 @@ _HELP = "`-` reads stdin"
     formats=("text", "json", "sarif", "github", *PRINTED[2:]),
     examples=(
         "toolmatrix diagnose build.log",
+        "toolmatrix diagnose \"nvcc fatal : Unsupported gpu architecture 'compute_120'\"",
         "toolmatrix diagnose build.log --lock toolmatrix.lock --json",
         "toolmatrix diagnose build.log --format github --limit 3",
     ),
@@ -51,11 +54,14 @@ def diagnose(
 ) -> Report:
     """Find known failures in a log, with facts and remedies.
 
-    `log` is the text of a log, its lines, or its path: a text has a line break in it. Each failure is shown beside the
-    releases of a lock where one is named. Raises LogError, LockError.
+    `log` is the text of a log, its lines, or its path. A text has a line break in it, or several words and is the name
+    of no file. Each failure is shown beside the releases of a lock where one is named. Raises LogError, LockError.
     """
     path, lines = log_of(log)
     calling = caller()
+    # A line that was copied from a screen names no file.
+    if len(path.split()) >= _FEWEST_WORDS and not os.path.lexists(path):
+        path, lines = "", (path,)
     text = calling.stdin if path else io.StringIO("\n".join(lines))
     name = log_file.display_name(path) if path else "log"
     observed = observe_log(calling.path(path) if path else "-", text, name, matrix)
