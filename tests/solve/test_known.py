@@ -14,7 +14,7 @@ from toolmatrix.api.requests import OpenMatrix
 from toolmatrix.request.read import RequestContext
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.known import INDEPENDENT, Relations
-from toolmatrix.solve.preferences import _out_by
+from toolmatrix.solve.preferences import _A_YEAR_LATER, _BY_THEN, _of_its_time
 from toolmatrix.solve.resolve import Resolution, attempt
 from toolmatrix.solve.support import targets_of
 
@@ -252,14 +252,22 @@ def test_pairs_that_are_not_looked_at_are_independent(line: str) -> None:
 
 
 @pytest.mark.parametrize("component", ["numpy", "transformers", "protobuf"])
-def test_days_by_which_the_same_series_were_out_come_as_one(component: str) -> None:
+def test_series_of_a_time_were_the_newest_in_the_year_before_it(component: str) -> None:
     facts = built_in.index().component(component)
     dates = sorted(
-        {day for name in ("torch", "vllm") for day in built_in.index().component(name).dates}
+        {day for name in ("torch", "vllm") for day in built_in.index().component(name).dates if day}
     )
-    days = [(day, 1 << place) for place, day in enumerate(dates)]
-    found = {bit: out for out, gate in _out_by(facts, days) for _, bit in days if gate & bit}
-    for day, bit in days:
-        place = sum(map(day.__ge__, facts.since_days))
-        assert found.get(bit) == (facts.since_masks[place - 1] if place else None), day
-    assert len({*found.values()}) == len([*_out_by(facts, days)])
+    days = {day: 1 << place for place, day in enumerate(dates)}
+    weighing = [*_of_its_time(facts, days)]
+    for day, bit in days.items():
+        before, after = (f"{int(day[:4]) + years}{day[4:]}" for years in (-1, 1))
+        found: dict[int, int] = {weight: out for weight, out, gate in weighing if gate & bit}
+        by_then, current = 0, 0
+        for place, began in enumerate(facts.since_days):
+            series = facts.since_masks[place] & ~(facts.since_masks[place - 1] if place else 0)
+            followed = facts.since_days[place + 1 : place + 2]
+            by_then |= series if began <= after else 0
+            current |= series if began <= day and not (followed and followed[0] <= before) else 0
+        assert (found.get(_BY_THEN, 0), found.get(_A_YEAR_LATER, 0)) == (current, by_then), day
+    # Days with the same series come as one.
+    assert len({(weight, out) for weight, out, _ in weighing}) == len(weighing)

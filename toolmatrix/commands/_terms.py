@@ -72,26 +72,38 @@ class TermDocument(TypedDict):
 
 def find(index: Index, text: str) -> Term | None:
     """The term of a name, or of the device that a product or an arch names."""
-    named = terms.find(index, text)
+    named = terms.named(index, text)
     if named or "device" not in index.header["components"]:
-        return named
+        return next(iter(named), None)
     try:
         device = Names(index).device(text)
     except ToolmatrixError:
         return None
     # Such as gfx90a:xnack+, of which rows say nothing of their own.
-    known = terms.find(index, device.partition(":")[0])
-    return known or Term(device, "device", (), "", "", "", ())
+    known = terms.named(index, device.partition(":")[0])
+    return next(iter(known), Term(device, "device", (), "", "", "", ()))
 
 
-def report(index: Index, term: Term, matrix: Matrix, *, everything: bool) -> Report:
-    """What is known of a term."""
+def also(index: Index, text: str, but: Term | None = None) -> str:
+    """What else a name means than what is shown, and how to see it."""
+    others = [term for term in terms.named(index, text) if term != but]
+    return "; ".join(
+        f"`{text}` is also a name of {term.name}, {term.kind}: `toolmatrix show {plain}`"
+        for term in others
+        # A word that begins with a dash would be an option.
+        if (plain := term.name.strip("-"))
+    )
+
+
+def report(index: Index, term: Term, matrix: Matrix, *, text: str, everything: bool) -> Report:
+    """What is known of a term that a text names."""
     document = _document(index, term, matrix)
     devices = [*document["products"]]
+    plan = f"`toolmatrix plan --device {devices[0]}` shows the code for it" if devices else ""
     return Report(
         words=partial(_text, index, document, everything=everything),
         document=lambda: document,
-        hint=f"`toolmatrix plan --device {devices[0]}` shows the code for it" if devices else "",
+        hint=plan or also(index, text, term),
     )
 
 

@@ -9,7 +9,7 @@ from toolmatrix.api import Matrix, Report
 from toolmatrix.api.requests import with_online_packages
 from toolmatrix.command import PRINTED, command
 from toolmatrix.command.options import ALL, ONLINE
-from toolmatrix.commands._terms import find, report
+from toolmatrix.commands._terms import also, find, report
 from toolmatrix.documents import Annotated, Count, Evidence, MatrixHead, NotRequired, TypedDict
 from toolmatrix.errors import NothingMatched
 from toolmatrix.factbase import evidence as words
@@ -53,7 +53,7 @@ def show(
     if not names.called(names.split(subject)[0].partition("[")[0]) and (
         term := find(index, subject)
     ):
-        return report(index, term, opened, everything=everything)
+        return report(index, term, opened, text=subject, everything=everything)
     # The second of two is the build that the same text names: `torch==2.7.1+cu128`.
     first, *builds = [
         (ask, names.scale(ask.component).select(ask.selector)) for ask in names.asks(subject)
@@ -70,6 +70,7 @@ def show(
     return Report(
         words=partial(_text, index, document, everything=everything),
         document=lambda: document,
+        hint=also(index, subject),
     )
 
 

@@ -93,9 +93,12 @@ def _what_goes_with(
 ) -> Report:
     from toolmatrix.report import partners as report
     from toolmatrix.solve import pairs
+    from toolmatrix.solve.resolve import Resolution, attempt
 
     first = requests[0]
-    goes_with = pairs.partners_of(index, component, requests)
+    # Facts about two components do not show that a third one, such as an arch, keeps them apart.
+    possible = [request for request in requests if isinstance(attempt(index, request), Resolution)]
+    goes_with = pairs.partners_of(index, component, possible)
     if not goes_with.mask:
         # Leave `from` and `accelerator` out of the message if all values were tried.
         by_option = {ask.option: ask for ask in first.asks if ask.option in ("from", "accelerator")}

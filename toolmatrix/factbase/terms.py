@@ -13,14 +13,11 @@ def plain(text: str) -> str:
     return re.sub(r"[-_\s]+", "-", text.lower()).strip("-")
 
 
-def find(index: Index, text: str) -> Term | None:
-    """The term of that name."""
+def named(index: Index, text: str) -> list[Term]:
+    """The terms of that name."""
     wanted = plain(text)
-    return next(
-        (
-            term
-            for term in index.terms()
-            if any(plain(name) == wanted for name in (term.name, *term.also))
-        ),
-        None,
-    )
+    return [
+        term
+        for term in index.terms()
+        if any(plain(name) == wanted for name in (term.name, *term.also))
+    ]

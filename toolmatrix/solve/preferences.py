@@ -3,16 +3,19 @@
 They are supports like rows. Above all rows stand what a lock holds and what a policy asks for, then, among the builds
 of a release, machine code for every device asked for (before code that the driver compiles) and a build for the
 accelerator alone; beside a build that brings its runtime, an image without one. Below all rows, by the rule
-`series-of-its-time`, stand releases whose series was out when the framework was, and those of a wanted package that
-declare with which of its releases they go.
+`series-of-its-time`, stand releases whose series was the newest in the year before the framework, and those of a
+wanted package that declare with which of its releases they go.
 
 A component that the request names with a release, or with a range without its newest, is an anchor. A release of a
 wanted component is joined to it where a row names both, or where a fact about both admits them. Where no row names such
-a pair, what the anchor requires under a condition joins: other facts refuse what does not fit. What is joined to more
-anchors comes first, and age decides among equals.
+a pair, what the anchor requires under a condition joins: other facts refuse what does not fit; else what admits the
+anchor, where that was not read of other releases. What is joined to more anchors comes first, and age decides among
+equals.
 """
 
 from __future__ import annotations
+
+from bisect import bisect_right
 
 from toolmatrix.factbase.evidence import UNKNOWN
 from toolmatrix.factbase.records import BOUNDS, JOINS_NONE, PURE
@@ -221,11 +224,6 @@ def of_its_time(assembly: Assembly, joined: Joined) -> Iterator[Support]:
         for position, day in enumerate(assembly.component(first).dates):
             if day and left & 2 << position:
                 days[day] = days.get(day, 0) | 2 << position
-        by_then = sorted(days.items())
-        limits = (
-            (_BY_THEN, by_then),
-            (_A_YEAR_LATER, [(_a_year_later(day), mask) for day, mask in by_then]),
-        )
         for name, variable in variables.items():
             head = components[name]
             if variable.number > variables[first].number and head["scheme"] == "pep440":
@@ -235,16 +233,15 @@ def of_its_time(assembly: Assembly, joined: Joined) -> Iterator[Support]:
                     continue
                 # What nothing needs stays away.
                 always = 1 | (_declaring(assembly.index, name, first) if wanted else 0)
-                for weight, releases in limits:
-                    for out, anchor_mask in _out_by(facts, releases):
+                for weight, out, anchor_mask in _of_its_time(facts, days):
+                    yield _support(
+                        variables[first], variable, out | always, weight, Fallback, anchor_mask
+                    )
+                    for together, count in joined.get((target, name), ()):
+                        both, worth = (out | always) & together, count * _ANCHOR + weight
                         yield _support(
-                            variables[first], variable, out | always, weight, Fallback, anchor_mask
+                            variables[first], variable, both, worth, anchor_mask=anchor_mask
                         )
-                        for together, count in joined.get((target, name), ()):
-                            both, worth = (out | always) & together, count * _ANCHOR + weight
-                            yield _support(
-                                variables[first], variable, both, worth, anchor_mask=anchor_mask
-                            )
 
 
 def _declaring(index: Index, package: str, framework: str) -> int:
@@ -310,20 +307,25 @@ def _stands_alone(index: Index, package: str) -> bool:
     )
 
 
-def _out_by(facts: ComponentFacts, days: list[tuple[str, int]]) -> Iterator[tuple[int, int]]:
-    """The releases of a component whose series was out by some of the days, each with the mask of these days.
+def _of_its_time(facts: ComponentFacts, days: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
+    """The weights of releases of a component, and the days for which releases weigh that, both as masks."""
+    for weight, years in (_BY_THEN, 0), (_A_YEAR_LATER, 1):
+        outs: dict[int, int] = {}
+        for day, mask in days.items():
+            out = _out_by(facts, _years_later(day, years))
+            # A series that another one had followed a year before was old by then: the next may be nearer.
+            if weight == _BY_THEN:
+                out &= ~_out_by(facts, _years_later(day, -1), followed=True)
+            if out:
+                outs[out] = outs.get(out, 0) | mask
+        for out, anchor_mask in outs.items():
+            yield weight, out, anchor_mask
 
-    The days are sorted; those by which the same series were out come as one.
-    """
-    position, anchor_mask = 0, 0
-    for day, mask in days:
-        while position < len(facts.since_days) and facts.since_days[position] <= day:
-            if position and anchor_mask:
-                yield facts.since_masks[position - 1], anchor_mask
-            position, anchor_mask = position + 1, 0
-        anchor_mask |= mask
-    if position and anchor_mask:
-        yield facts.since_masks[position - 1], anchor_mask
+
+def _out_by(facts: ComponentFacts, day: str, followed: bool = False) -> int:
+    """The releases of a component whose series was out by a day, or followed by another one."""
+    position = bisect_right(facts.since_days, day) - 1 - followed
+    return facts.since_masks[position] if position >= 0 else 0
 
 
 def requires_framework(index: Index, component: str) -> bool:
@@ -347,9 +349,9 @@ def leading(assembly: Assembly) -> str:
     return next(frameworks, "") or next(standing, "")
 
 
-def _a_year_later(day: str) -> str:
-    # Days are compared as text: that the 29th of February may not exist a year later does not matter.
-    return f"{int(day[:4]) + 1}{day[4:]}"
+def _years_later(day: str, years: int) -> str:
+    # Days are compared as text: that the 29th of February may not exist in that year does not matter.
+    return f"{int(day[:4]) + years}{day[4:]}"
 
 
 def _support(
@@ -425,8 +427,10 @@ class Anchors:
         reachable, target = self.reachable, self.target
         requested = reachable.requested[target, other]
         both = [group for group in self._naming(wanted) if other in group.components]
+        admitted, unread = _admitting(reachable, target, wanted, other)
         if not both:
-            return _pinned(reachable, target, wanted, other)
+            read = admitted & ~unread & ~1 if unread else 0
+            return _pinned(reachable, target, wanted, other) or read
         joined = 0
         for group in both:
             positions = group.components.index(wanted), group.components.index(other)
@@ -436,7 +440,6 @@ class Anchors:
         for binding in _limiting(reachable, other, wanted, requested):
             joined |= binding.allowed if _could_hold(reachable, target, binding.conditions) else 0
         joined |= _built(reachable, target, wanted, other)
-        admitted, unread = _admitting(reachable, target, wanted, other)
         return (joined | admitted) & ~unread & ~1
 
     def _naming(self, component: str) -> Sequence[RowGroup]:
@@ -483,14 +486,18 @@ def _could_hold(reachable: Reachable, target: str, conditions: Mapping[str, int]
 
 def _admitting(reachable: Reachable, target: str, subject: str, other: str) -> tuple[int, int]:
     """The releases of a subject whose facts admit what is named, and those for which that was not read."""
-    requested, admitted, unread = reachable.requested[target, other], 0, 0
+    requested = reachable.requested[target, other]
+    admitted = in_part = refused = unread = 0
     for binding in reachable.component(subject).about(other, -1):
         if binding.kind not in JOINS_NONE and _could_hold(reachable, target, binding.conditions):
-            if binding.allowed & requested:
-                admitted |= 0 if binding.evidence == UNKNOWN else binding.mask
-            elif binding.evidence == UNKNOWN:
-                unread |= binding.mask
-    return admitted, unread
+            if binding.evidence == UNKNOWN:
+                # What was read in part admits what is known of it, where nothing that was read refuses that.
+                in_part |= binding.mask if binding.allowed & requested else 0
+                unread |= 0 if binding.allowed & requested else binding.mask
+            else:
+                admitted |= binding.mask if binding.allowed & requested else 0
+                refused |= 0 if binding.allowed & requested else binding.mask
+    return admitted | in_part & ~refused, unread
 
 
 def _built(reachable: Reachable, target: str, wanted: str, other: str) -> int:
