@@ -14,11 +14,27 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("line", "code", "parts"),
     [
+        # README of MindSpeed: it is for NPUs, by torch_npu beside a PyTorch for CPUs.
+        ("mindspeed torch==2.1.0", 0, ["accelerator none", "mindspeed 2.3.0"]),
+        ("mindspeed torch==2.1.0 --accelerator cuda", 1, []),
         # METADATA: 1.9 to 1.15.0 want an older flatbuffers than TensorFlow 2.13; 1.8.4 is two years older than that.
         ("tf2onnx tensorflow==2.13.0", 0, ["tf2onnx 1.16.1"]),
         # The table of its METADATA: 0.28 to 0.31 are for TensorFlow 2.11; what else the newest goes with is unknown.
         ("tensorflow-io --with tensorflow==2.11.0", 0, ["tensorflow-io 0.31.0"]),
         ("torchvision --with torch==2.4.1 --from source", 0, ["torchvision 0.19.1"]),
+        # A maintainer in tensorflow/models#10025, and the import in Keras 2.4.3.
+        ("keras --with tensorflow==1.12.0", 0, ["keras 2.3.1"]),
+        ("keras==2.10.0 tensorflow==1.15.0", 1, []),
+        ("keras==2.4.3 tensorflow==2.1.0", 1, []),
+        # meta-tegra: the toolkit of JetPack 4 is one of its own, and no other runs on these boards.
+        ("torch --device 'Jetson Nano'", 4, ["l4t 32.7.6"]),
+        # Support matrix of TensorRT 10.1.0: SM 7.0 and higher, also for what is linked to it.
+        ("tensorrt --device P100", 0, ["tensorrt 9.3.0.1"]),
+        ("tensorrt==11.1.0.106 --device P100 --from source", 1, []),
+        # PyTorch's page of previous versions.
+        ("torch --with cuda==8.0 --from wheel", 0, ["torch 1.0.0+cu80", "whl/cu80/torch_stable"]),
+        # What rocminfo shows there.
+        ("torch --device 'Ryzen AI Max+ 395' --from wheel", 0, ["device gfx1151"]),
     ],
 )
 def test_resolve(real: Cli, line: str, code: int, parts: list[str]) -> None:

@@ -504,13 +504,10 @@ def _accelerator(target: str, asks: Sequence[Ask], from_: str, names: Names, cod
     # A target made for ROCm implies it, while on the others most things run without an accelerator.
     if own in ("none", "rocm"):
         return own
-    for ask in asks:
-        # A wheel may not compute on what its source does.
-        if own in names.components[ask.component]["accelerators"] and admits(
-            ask, "accelerator", own, names, {"from": from_}
-        ):
-            return own
-    return "none"
+    # A wheel may not compute on what its source does, and what is for another kind of hardware has no use for it.
+    computes = any(own in names.components[ask.component]["accelerators"] for ask in asks)
+    admitted = (admits(ask, "accelerator", own, names, {"from": from_}) for ask in asks)
+    return own if computes and all(admitted) else "none"
 
 
 def _accelerators(ask: Ask, names: Names) -> set[str]:
