@@ -31,6 +31,9 @@ if TYPE_CHECKING:
         # Support matrix of TensorRT 10.1.0: SM 7.0 and higher, also for what is linked to it.
         ("tensorrt --device P100", 0, ["tensorrt 9.3.0.1"]),
         ("tensorrt==11.1.0.106 --device P100 --from source", 1, []),
+        # Support notice 34 of RAPIDS.
+        ("cuml --device 'GTX 1080'", 0, ["cuml 23.12.0"]),
+        ("cudf==26.10.2 --device P100", 1, []),
         # README of each at the commit that names the list.
         ("torch-sparse --with torch==1.12.1 --from wheel", 0, ["torch-sparse 0.6.15"]),
         ("torch-cluster --with torch==2.6.0 --from wheel", 0, ["torch-cluster 1.6.3"]),
