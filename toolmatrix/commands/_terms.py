@@ -84,9 +84,9 @@ def find(index: Index, text: str) -> Term | None:
     return next(iter(known), Term(device, "device", (), "", "", "", ()))
 
 
-def also(index: Index, text: str, but: Term | None = None) -> str:
-    """What else a name means than what is shown, and how to see it."""
-    others = [term for term in terms.named(index, text) if term != but]
+def also(index: Index, text: str, besides: Term | None = None) -> str:
+    """What else a name means, and how to see it."""
+    others = [term for term in terms.named(index, text) if term != besides]
     return "; ".join(
         f"`{text}` is also a name of {term.name}, {term.kind}: `toolmatrix show {plain}`"
         for term in others
