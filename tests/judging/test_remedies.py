@@ -36,6 +36,7 @@ ISSUES = [
         "seventh",
         "eighth",
         "ninth",
+        "tenth",
     )
     for row in logs.issues(name)
 ]

@@ -1,7 +1,7 @@
 """What the log of a failure shows of the machine and its environment, and the words by which a remedy keeps it.
 
 A remedy changes the sides of the relation that failed and nothing else that the log names: a log of ROCm gets no CUDA,
-one of TensorFlow no PyTorch, and the Python, the driver, the GPU and the glibc of the log stay.
+one of macOS neither, one of TensorFlow no PyTorch, and the Python, the driver, the GPU and the glibc of the log stay.
 """
 
 from __future__ import annotations
@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     Solve = Callable[[tuple[str, ...]], Fix | None]
     """Answers the words of a request, None where it does not resolve."""
 
-CUDA, ROCM = "cuda", "rocm"
+CUDA, ROCM, NONE = "cuda", "rocm", "none"
+# What does not run where a log is from, by the vendor of its GPU; on macOS neither does.
+_FOREIGN: Mapping[str, frozenset[str]] = {
+    "": frozenset(),
+    CUDA: frozenset((ROCM,)),
+    ROCM: frozenset((CUDA,)),
+    NONE: frozenset((CUDA, ROCM)),
+}
 # Options by which a request says where its answer runs.
 _PLACED = ("--device", "--arch", "--target", "--accelerator")
 # So many answers are looked at, each after the words by which it keeps one more of what the log shows.
@@ -32,7 +39,10 @@ _PLACE = ("device", "arch", "distro", "base-image")
 
 
 class Constraints(Value):
-    """The constraints of a log: vendor of the GPU, device, and the releases that stay; "" for what is unknown."""
+    """The constraints of a log: vendor of the GPU, device, and the releases that stay; "" for what is unknown.
+
+    On macOS the vendor is `none`.
+    """
 
     vendor: str
     device: str
@@ -82,10 +92,9 @@ class Constraints(Value):
         self, words: Sequence[str], answer: Mapping[str, str], free: Collection[str]
     ) -> tuple[str, ...] | None:
         """The words by which an answer keeps what it contradicts, () where none do, None where there is nothing."""
-        if self.vendor == ROCM and CUDA in answer:
-            return () if {*_PLACED} & {*words} else ("--accelerator", ROCM)
-        if self.vendor == CUDA and ROCM in answer:
-            return ()
+        if not _FOREIGN[self.vendor].isdisjoint(answer):
+            is_placed = self.vendor == CUDA or not {*_PLACED}.isdisjoint(words)
+            return () if is_placed else ("--accelerator", self.vendor)
         # A component that a request names without a release is one to be shown.
         named = {_name(word) for word in words if _name(word) != word}
         for name, release in self.releases.items():
@@ -141,6 +150,8 @@ def device_of(index: Index, gpus: Iterable[Seen]) -> str:
 
 
 def _vendor(versions: Mapping[str, str], device: str) -> str:
+    if "macos" in versions:
+        return NONE
     local = versions.get("torch", "").partition("+")[2]
     rocm = local.startswith(ROCM) or {"torch-rocm", ROCM} & {*versions} or device.startswith("gfx")
     cuda = local.startswith("cu") or {"torch-cuda", "driver"} & {*versions} or device[:1].isdigit()
