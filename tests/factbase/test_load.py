@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from tests.factbase.small import FRONT, NAMES, bound, facts, refused, said, statement, table, write
+from tests.factbase.small import (
+    FRONT,
+    NAMES,
+    bound,
+    dump,
+    facts,
+    refused,
+    said,
+    statement,
+    table,
+    write,
+)
 from toolmatrix.errors import MatrixError
 from toolmatrix.factbase.compile import compile_matrix
 from toolmatrix.factbase.load import files, load
@@ -67,7 +78,7 @@ def rows(*given: dict[str, Any], columns: dict[str, Any] | None = None, **more: 
             "policies: {}\nfiles:",
             (
                 "matrix.yaml:18:1: the front page has an unknown key; "
-                "expected schema, date, components, aliases, targets, rules, files; "
+                "expected schema, date, components, aliases, targets, rules, families, files; "
                 f"found `policies`; {SHAPE}"
             ),
         ),
@@ -621,3 +632,27 @@ def test_the_files_of_a_front_page_and_of_a_fact_file(tmp_path: Path) -> None:
     path = write(tmp_path)
     assert files(path) == [path, str(tmp_path / "names.yaml"), str(tmp_path / "facts.yaml")]
     assert files(str(tmp_path / "facts.yaml")) == [str(tmp_path / "facts.yaml")]
+
+
+def test_a_front_page_may_name_the_families_whose_packages_are_known(tmp_path: Path) -> None:
+    families = {
+        "packages": {"cuda-toolkit": "cuda"},
+        "families": {
+            "one": {"kind": "index", "packages": {"app": {}, "app-cu12": {"component": "app"}}},
+            "two": {"kind": "independent", "packages": ["plain"]},
+            "three": {"kind": "tree"},
+        },
+    }
+    front = FRONT.replace("files:", "families: families.yaml\nfiles:")
+    (tmp_path / "families.yaml").write_text(dump(families))
+    path = write(tmp_path, front=front)
+    assert load([path]).packages == {
+        "cuda-toolkit": "cuda",
+        "app": "app",
+        "app-cu12": "app",
+        "plain": "plain",
+    }
+    assert files(path)[-1] == str(tmp_path / "families.yaml")
+    (tmp_path / "families.yaml").unlink()
+    with pytest.raises(MatrixError, match="a listed file is missing"):
+        load([path])

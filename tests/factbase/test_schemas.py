@@ -20,7 +20,12 @@ from toolmatrix import resources
 from toolmatrix.factbase import load
 
 ROOT = Path(resources.matrix_root())
-BUILT_IN = [Path(path) for path in load.files(str(ROOT / "matrix.yaml"))]
+# What harvesters read has a form of its own.
+BUILT_IN = [
+    path
+    for path in map(Path, load.files(str(ROOT / "matrix.yaml")))
+    if path.name != "families.yaml"
+]
 
 SHAPES = re.compile(
     r"unknown key|has no `|known word|must be|not a date|says nothing|cannot hold"

@@ -194,17 +194,20 @@ def write(folder: Path, files: dict[str, str]) -> str:
     return str(folder)
 
 
+PACKAGES = frozenset(("pytorch-lightning", "timm", "torch"))
+
+
 @pytest.mark.parametrize("name", CODE)
 def test_what_code_imports(name: str, tmp_path: Path) -> None:
     files, needed, optional = CODE[name]
-    imports = source_imports(write(tmp_path, files))
+    imports = source_imports(write(tmp_path, files), PACKAGES)
     assert ([*imports.needed], [*imports.optional]) == (needed, optional)
 
 
 @pytest.mark.parametrize("name", APART)
 def test_what_nothing_leads_to(name: str, tmp_path: Path) -> None:
     files, needed, apart = APART[name]
-    imports = source_imports(write(tmp_path, files))
+    imports = source_imports(write(tmp_path, files), PACKAGES)
     assert ([*imports.needed], [*imports.apart]) == (needed, apart)
 
 
@@ -284,7 +287,7 @@ USES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
 @pytest.mark.parametrize("name", USES)
 def test_the_names_that_code_uses(name: str, tmp_path: Path) -> None:
     files, uses = USES[name]
-    imports = source_imports(write(tmp_path, files), NAMES)
+    imports = source_imports(write(tmp_path, files), PACKAGES, NAMES)
     found = {name: position(place) for name, place in imports.uses.items()}
     assert {
         name: f"{os.path.relpath(where.path, tmp_path)}:{where.line}:{where.column}"
@@ -296,14 +299,14 @@ def test_the_names_that_code_uses(name: str, tmp_path: Path) -> None:
 def test_the_place_of_a_name_is_looked_for_in_linear_time(run: str, tmp_path: Path) -> None:
     def read(times: int) -> None:
         text = f"import numpy\nif 1: '{run * times}'; numpy.float\n"
-        assert source_imports(write(tmp_path, {"a.py": text}), NAMES).uses
+        assert source_imports(write(tmp_path, {"a.py": text}), PACKAGES, NAMES).uses
 
     assert growth(read, 5000, 5000 * TIMES)[2]
 
 
 def test_a_module_has_the_place_that_names_it_first(tmp_path: Path) -> None:
     text = "# é numpy\nimport os\nfrom numpy import pi\n"
-    (place,) = source_imports(write(tmp_path, {"a.py": text})).needed.values()
+    (place,) = source_imports(write(tmp_path, {"a.py": text}), PACKAGES).needed.values()
     assert (place.text, place.where) == ("numpy", (3, 6))
 
 
@@ -311,7 +314,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     write(tmp_path, {"b.py": "import numpy\ndef f(:\n"})
     (tmp_path / "a.py").write_bytes(b"\xff")
     (tmp_path / "c.py").symlink_to("/etc/passwd")
-    imports = source_imports(str(tmp_path))
+    imports = source_imports(str(tmp_path), PACKAGES)
     assert imports.unparsed == ("a.py", "b.py")
     assert [*imports.needed] == ["numpy"]
 
@@ -329,4 +332,4 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_the_package_of_a_module(module: str, package: str) -> None:
-    assert next(iter(names.providers(module)), "") == package
+    assert next(iter(names.providers(module, PACKAGES)), "") == package

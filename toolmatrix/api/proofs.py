@@ -20,7 +20,7 @@ from toolmatrix.report.terminal import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from toolmatrix.report.environments import EnvironmentPlan
     from toolmatrix.request.cases import RepositoryCase
@@ -66,13 +66,14 @@ def prove(
     plan: EnvironmentPlan,
     repository: str,
     case: RepositoryCase,
+    packages: Container[str],
     folder: str,
     env: Mapping[str, str],
 ) -> ProofDocument:
     """Create an environment in a folder, and import there what a repository imports.
 
-    Modules that the case does not need may be missing. Raises ToolMissing without uv, UsageError for another
-    machine.
+    `packages` are those known to the matrix. Modules that the case does not need may be missing. Raises ToolMissing
+    without uv, UsageError for another machine.
     """
     if plan.machine != platform.machine():
         raise UsageError(
@@ -92,7 +93,7 @@ def prove(
         steps.append(_step("command", command, words, root, variables, _INSTALL))
         if not steps[-1]["passed"]:
             break
-    modules = source_imports(root)
+    modules = source_imports(root, packages)
     if all(step["passed"] for step in steps):
         for name in (*modules.needed, *modules.apart, *modules.optional):
             # Away from the repository, whose own modules would come first.

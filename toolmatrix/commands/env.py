@@ -139,7 +139,8 @@ class EnvironmentAnswer(Outcome):
         from toolmatrix.api import environments, proofs
 
         plan, path = environments.only(self.plans, "a proof"), os.fspath(into)
-        prove = partial(proofs.prove, plan, self.path, self.case, env=caller().env)
+        packages = self.context.index.packages()
+        prove = partial(proofs.prove, plan, self.path, self.case, packages, env=caller().env)
         if path:
             return prove(os.path.abspath(path))
         with tempfile.TemporaryDirectory(prefix="toolmatrix-env-") as folder:

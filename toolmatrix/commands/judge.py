@@ -164,7 +164,7 @@ def _uses(index: Index, manifests: Iterable[tuple[str, str]]) -> dict[str, Mappi
     for path, folder in manifests:
         if folder and os.path.normpath(os.path.dirname(path)) == os.path.normpath(folder):
             if folder not in uses:
-                uses[folder] = source_imports(folder, removed_names(index)).uses
+                uses[folder] = source_imports(folder, index.packages(), removed_names(index)).uses
             by_file[path] = uses[folder]
     return by_file
 

@@ -91,7 +91,7 @@ def digest(matrix: Matrix) -> str:
     # Sorted above; the order of preference is added, as answers depend on it.
     text.update(matrix.date.encode())
     text.update(encoder.encode([list(matrix.components), list(matrix.targets)]).encode())
-    text.update(encoder.encode(dict(matrix.aliases)).encode())
+    text.update(encoder.encode([dict(matrix.aliases), matrix.packages]).encode())
     return "sha256:" + text.hexdigest()
 
 

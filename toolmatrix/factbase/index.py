@@ -9,8 +9,7 @@ its key, and the other files are tables of a few entries. Each is opened when an
 bytes.
 """
 
-# It is JSON and masks throughout: nothing in it can run, the interpreter's own scanner reads it, and a set of releases
-# of any size is one number on which a processor works at once.
+# It is JSON and masks throughout: nothing in it can run, and a set of releases of any size is one number.
 
 from __future__ import annotations
 
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
 else:
     _Heads = dict
 
-FORMAT = "toolmatrix-index/16"
+FORMAT = "toolmatrix-index/17"
 HEADER, ROWS = "header.json", "rows.jsonl"
 INDEPENDENTS, INDEPENDENTS_PACKED = "independents.json", "independents.jsonl.gz"
 BLOCK = 131072
@@ -146,8 +145,7 @@ class Index:
 
     def independents(self) -> Mapping[str, int]:
         """The names of the packages of Python alone that are no components yet, with the places of their rows."""
-        places: Mapping[str, int] = self._table("independents")["places"]
-        return places
+        return self._table("independents")["places"]  # type: ignore[no-any-return]
 
     def is_independent(self, name: str) -> bool:
         """Whether a component is one of them."""
@@ -331,11 +329,10 @@ class Index:
         """Its files by name, without the states of what it was made from, which are those of one machine."""
         import json
 
-        header = self._json(HEADER) | {"files": {}}
-        data = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
-        names = [*self.header["sizes"]]
-        for component in filter(None, self._all):
-            names += component_file(component), facts_file(component)
+        head = self._json(HEADER) | {"files": {}}
+        data = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode()
+        pairs = ((component_file(name), facts_file(name)) for name in self._all if name)
+        names = itertools.chain(self.header["sizes"], *pairs)
         return {HEADER: data} | {name: self._read(name) for name in names}
 
     def records(self, component: str) -> Iterator[FactRecord]:
@@ -534,6 +531,10 @@ class Index:
     def images(self) -> list[ImageRecord]:
         """What lists of images say of which can be pulled."""
         return [*map(ImageRecord._make, self._table("images"))]
+
+    def packages(self) -> Mapping[str, str]:
+        """The component of each package of an index that the matrix knows."""
+        return self._table("packages")  # type: ignore[no-any-return]
 
     def breaks(self, component: str) -> list[BreakRecord]:
         """The releases of a component that broke what was made for those before, the oldest first."""

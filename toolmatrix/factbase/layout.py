@@ -128,6 +128,8 @@ class FrontPage(Value):
     """Where a result runs; the first is the default."""
     rules: Mapping[str, RuleLayout] = {}
     """Named rules of inheritance."""
+    families: Text = ""
+    """The file of the families that harvesters read, relative to this one: its names of packages are names here."""
     files: tuple[Text, ...]
     """The fact files, relative to this one; their order says nothing."""
 

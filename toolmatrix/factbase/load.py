@@ -58,8 +58,9 @@ def load(
 
 
 def files(path: str) -> list[str]:
-    """The front page (or fact file) at `path` and every file it lists, as paths."""
-    entries = pieces.items(yamlfile.read(path).fields or {}, "files")
+    """The front page (or fact file) at `path` and every file it names, as paths."""
+    fields = yamlfile.read(path).fields or {}
+    entries = [*pieces.items(fields, "files"), *filter(None, [fields.get("families")])]
     return [path, *(_beside(path, item.string("a file")) for item in entries)]
 
 
@@ -88,6 +89,8 @@ def _front(root: YamlNode, path: str, layer: Matrix, left_out: Collection[str]) 
         layer.rules[name] = _rule(name, node, layer.components)
     for name, node in fields["targets"].mapping("targets").items():
         layer.targets[name] = _target(name, node, layer.components)
+    if "families" in fields:
+        layer.packages = _packages(_read_named(path, fields["families"], "families"))
     nodes: dict[str, YamlNode] = {}
     for item in fields["files"].sequence("files"):
         name = _beside(path, item.string("a file"))
@@ -99,17 +102,36 @@ def _front(root: YamlNode, path: str, layer: Matrix, left_out: Collection[str]) 
             )
         if name in left_out:
             continue
-        # Before it is opened: what is wrong is the line, which has a place, and not the file.
-        if not os.path.exists(name):
-            item.fail(
-                "a listed file is missing",
-                expected=f"a file at {name}",
-                help="restore it or remove the line",
-            )
-        nodes[name] = yamlfile.read(name)
+        nodes[name] = _read_named(path, item, "a file")
         _schema(nodes[name], (FACTS,))
     # Sorted by name: the same duplicate is reported whatever the order of the files.
     return [node for _, node in sorted(nodes.items())]
+
+
+def _read_named(path: str, item: YamlNode, what: str) -> YamlNode:
+    name = _beside(path, item.string(what))
+    # Before it is opened: what is wrong is the line, which has a place, and not the file.
+    if not os.path.exists(name):
+        item.fail(
+            "a listed file is missing",
+            expected=f"a file at {name}",
+            help="restore it or remove the line",
+        )
+    return yamlfile.read(name)
+
+
+def _packages(root: YamlNode) -> dict[str, str]:
+    """The component of each package of an index that the file of families names."""
+    fields = root.mapping("the file of families")
+    families = pieces.entries(fields, "families").values()
+    packages: dict[str, str] = {}
+    for keys in (fields, *(family.mapping("a family") for family in families)):
+        node = keys.get("packages")
+        if node and node.items is not None:
+            packages |= {(name := item.string("a package")): name for item in node.items}
+        for name, entry in (node.fields if node and node.fields else {}).items():
+            packages[name] = entry.text or pieces.text(entry.fields or {}, "component", name)
+    return packages
 
 
 def _components(node: YamlNode, below: Mapping[str, Component]) -> dict[str, Component]:

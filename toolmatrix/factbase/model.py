@@ -214,6 +214,7 @@ class Matrix:
         self.date = ""
         self.components: dict[str, Component] = {}
         self.aliases: dict[str, str] = {}
+        self.packages: dict[str, str] = {}
         self.targets: dict[str, Target] = {}
         self.rules: dict[str, InheritanceRule] = {}
         self.sources: dict[str, FactSource] = {}

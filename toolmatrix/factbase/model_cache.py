@@ -122,7 +122,7 @@ def _read(path: str) -> tuple[model.Matrix, str] | None:
         return None
     matrix = model.Matrix()
     # Only what this program wrote.
-    matrix.date, matrix.aliases, digest, groups = marshal.loads(data)  # noqa: S302
+    matrix.date, matrix.aliases, matrix.packages, digest, groups = marshal.loads(data)  # noqa: S302
     for name, kind in _GROUPS.items():
         keys, columns = groups[name]
         # All values of a field at once: to call a constructor fifty thousand times takes ten times as long.
@@ -144,7 +144,7 @@ def _write(path: str, matrix: model.Matrix, digest: str) -> None:
             if field != "node"
         }
         groups[name] = [*map(_marshallable, values)], columns
-    data = marshal.dumps((matrix.date, matrix.aliases, digest, groups))
+    data = marshal.dumps((matrix.date, matrix.aliases, matrix.packages, digest, groups))
     store.keep_file(path, hashlib.sha256(data).digest() + data)
 
 

@@ -47,7 +47,6 @@ from toolmatrix.judging.expectations import (
     compared,
 )
 from toolmatrix.logs import signatures
-from toolmatrix.manifests import names as called
 from toolmatrix.processors import architecture
 from toolmatrix.value import Value
 
@@ -233,10 +232,9 @@ def _absent(subject: Subject, expectation: Expectation) -> Verdict:
         why = reason or excused or "nothing in the image names it"
         return expectation.verdict(SKIP, reason=why)
     # Where Python finds packages that were not seen, nothing says that one is missing.
-    header = subject.index.header
-    name = expectation.name
-    known = {*header["packages"].values(), *called.packages().values()}
-    is_package = name in known or name not in header["components"]
+    name, index = expectation.name, subject.index
+    known = index.packages().values()
+    is_package = name in known or name not in index.header["components"]
     if is_package and (unseen := subject.skipped(WHICH_PACKAGES)):
         return expectation.verdict(UNKNOWN, reason=unseen, help=_RUN)
     help = f"install {name} in the image"

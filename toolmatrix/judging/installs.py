@@ -136,7 +136,7 @@ class Installation:
     @cached_property
     def packages(self) -> frozenset[str]:
         """The components that pip installs."""
-        packages = {*self.index.header["packages"].values(), *called.packages().values()}
+        packages = frozenset(self.index.packages().values())
         return frozenset(packages.intersection(self.heads).difference(TOOLKIT))
 
     @cached_property
@@ -259,8 +259,7 @@ class Installation:
 
     def component(self, item: Item) -> str:
         """The component of a package by its name on the index, empty where it is none."""
-        name = called.package_name(item.name)
-        return self.index.header["packages"].get(name) or called.packages().get(name, "")
+        return self.index.packages().get(called.package_name(item.name), "")
 
     def image(self, item: Item, parts: Sequence[RequestedPart]) -> None:
         """Take over the packages of an image: those of its tag, and those that follow from them."""

@@ -176,7 +176,7 @@ class _Environment:
     def __init__(self, index: Index, parts: RequestedParts, machine: TargetMachine) -> None:
         self.index = index
         self.components = index.header["components"]
-        self.packages = {*called.packages().values(), *index.header["packages"].values()}
+        self.packages = {*index.packages().values()}
         self.name = parts.name
         self.parts = parts.parts
         self.machine = parts.machine

@@ -16,7 +16,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 
     from toolmatrix.manifests.model import FileText, Traced
 
@@ -70,14 +70,17 @@ class SourceImports(Value):
     uses: Mapping[str, Traced]
 
 
-def source_imports(folder: str, names: Collection[str] = ()) -> SourceImports:
+def source_imports(
+    folder: str, packages: Container[str], names: Collection[str] = ()
+) -> SourceImports:
     """The modules that the files of a folder import, without those of the standard library and its own.
 
-    What builds and tests it does not count, as its requirements do not. `names` of modules and their members are those
-    of interest, as `torch._six`.
+    What builds and tests it does not count, as its requirements do not. `packages` are those that are known to the
+    matrix, and `names` of modules and their members those of interest, as `torch._six`.
     """
     paths = [*islice(_sources(folder), _MOST)]
-    reader = _Reader(folder, [os.path.relpath(path, folder) for path in paths], frozenset(names))
+    relative = [os.path.relpath(path, folder) for path in paths]
+    reader = _Reader(folder, relative, packages, frozenset(names))
     for path in paths:
         reader.read(path)
     needed, apart, optional = (dict(sorted(modules.items())) for modules in reader.modules)
@@ -107,8 +110,15 @@ def _sources(folder: str) -> Iterator[str]:
 
 
 class _Reader:
-    def __init__(self, folder: str, paths: Iterable[str], of_interest: frozenset[str]) -> None:
+    def __init__(
+        self,
+        folder: str,
+        paths: Iterable[str],
+        known: Container[str],
+        of_interest: frozenset[str],
+    ) -> None:
         self.folder = folder
+        self.known = known
         self.of_interest = of_interest
         self.uses: dict[str, Traced] = {}
         self.defined: set[str] = set()
@@ -200,7 +210,7 @@ class _Reader:
 
     def is_own(self, top: str) -> bool:
         """True for a module of the project."""
-        return top in (self.own if called.providers(top) else self.parts)
+        return top in (self.own if called.providers(top, self.known) else self.parts)
 
     def read(self, path: str) -> None:
         """Add what a file imports."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os.path
 import re
 from collections.abc import Container, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from toolmatrix.resources import families_path, load_yaml, manifest_names_path
+from toolmatrix.resources import load_yaml, manifest_names_path
 from toolmatrix.value import NamedTuple
 
 
@@ -279,28 +278,6 @@ def source_builds() -> Mapping[str, SourceBuild]:
     return builds
 
 
-def packages() -> Mapping[str, str]:
-    """The component of each package of the index that the matrix reads there."""
-    return _packages(families_path())
-
-
-@lru_cache(maxsize=2)
-def _packages(path: str) -> Mapping[str, str]:
-    # Another matrix in place of the built-in one has no families.
-    if not os.path.isfile(path):
-        return {}
-    body = load_yaml(path)
-    components = dict(body["packages"])
-    for family in body["families"].values():
-        if family["kind"] in ("index", "published"):
-            for name, entry in family["packages"].items():
-                fields = {"component": entry} if isinstance(entry, str) else entry or {}
-                components[name] = str(fields.get("component", name))
-        elif family["kind"] == "independent":
-            components |= {name: name for name in family["packages"]}
-    return components
-
-
 def package_name(name: str) -> str:
     """The name of a package as indexes compare it (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
@@ -314,11 +291,14 @@ def importable(dotted: str) -> str:
     return name
 
 
-def providers(module: str) -> Sequence[str]:
-    """The packages that have a module, the most used first; nothing where none is known."""
+def providers(module: str, known: Container[str] = ()) -> Sequence[str]:
+    """The packages that have a module, the most used first; nothing where none is known.
+
+    One of the packages that are `known` has the module of its name.
+    """
     modules = _read()["modules"]
     if module in modules["packages"]:
         packages_with: Sequence[str] = modules["packages"][module]
         return packages_with
     own = package_name(module)
-    return (own,) if own in modules["alike"] or own in packages() else ()
+    return (own,) if own in modules["alike"] or own in known else ()

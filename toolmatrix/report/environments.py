@@ -163,7 +163,7 @@ def environment(
         key=lambda build: order.index(build.component),
     )
     pinned = {build.component for build in builds}
-    bounded = {*called.packages().values()} - {*called.wheels_alone(), *TOOLKIT}
+    bounded = {*index.packages().values()} - {*called.wheels_alone(), *TOOLKIT}
     unchecked = (*(line.requirement for line in apart), *case.unchecked)
     ranges = _ranges(index, chosen, case, open_lines) if unchecked else {}
     packages = [

@@ -206,7 +206,7 @@ def read_case(
     """
     reader = _CaseReader(index, path, accelerator, python)
     if os.path.isdir(path):
-        reader.modules = modules or source_imports(path, removed_names(index))
+        reader.modules = modules or source_imports(path, index.packages(), removed_names(index))
         reader.folder()
     else:
         reader.take([read.manifest(files.read_file(path, files.root_of(path)))])
@@ -239,7 +239,7 @@ class _CaseReader:
         self.imported = frozenset(
             package
             for module in (*self.modules.needed, *self.modules.apart)
-            for package in called.providers(module)
+            for package in called.providers(module, self.index.packages())
         )
         ranked: dict[tuple[int, int], list[str]] = {}
         documented = self.documented()
@@ -497,7 +497,7 @@ class _CaseReader:
         imported: list[tuple[str, Item]] = []
         is_declared = any(item.kind in (PIP, CONDA) for item in self.items)
         for module, place in (*self.modules.needed.items(), *self.modules.apart.items()):
-            packages = called.providers(module)
+            packages = called.providers(module, self.index.packages())
             if named & {*packages, called.package_name(module)}:
                 continue
             if is_declared and module in self.modules.apart:
@@ -550,7 +550,7 @@ class _CaseReader:
 
     def keep(self) -> Iterator[tuple[str, str]]:
         """The releases of lock files at the top that the matrix knows."""
-        packages = {**called.packages(), **self.index.header["packages"]}
+        packages = self.index.packages()
         for name in _LOCKS if os.path.isdir(self.path) else ():
             path = os.path.normpath(os.path.join(self.path, name))
             if not os.path.isfile(path):
@@ -625,7 +625,7 @@ class _CaseReader:
 
     def is_package(self, name: str) -> bool:
         """True for a component that pip installs; tools of a build are known by what they build."""
-        packages = (*called.packages().values(), *self.index.header["packages"].values())
+        packages = self.index.packages().values()
         is_tool = name in TOOLKIT or self.index.header["components"][name]["way"] == "source"
         return name in packages and name != PYTHON and not is_tool
 

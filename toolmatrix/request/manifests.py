@@ -297,9 +297,8 @@ class _Reader:
         """A package of the index or of conda."""
         name = called.package_name(item.name)
         known = called.of_conda(name) if item.kind == CONDA else ""
-        header = self.names.index.header
         # `arch` and `cuda` are packages of the index too, and none of what the matrix calls so.
-        is_package = name in header["packages"] or name in called.packages()
+        is_package = name in self.names.index.packages()
         component = known or (self.names.called(name) if is_package else "")
         # Most packages are no components of the matrix, and are not reported.
         if component not in self.components:
