@@ -19,6 +19,8 @@ from toolmatrix.report.findings import IndexWords
 from toolmatrix.request import manifests as reading
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from toolmatrix.factbase.index import Index
     from toolmatrix.request.judgement import JudgedManifest
 
@@ -489,3 +491,16 @@ def test_what_the_last_command_pins_is_there(commands: list[str]) -> None:
 def test_the_python_is_one_that_the_named_index_has_builds_for(index: Index) -> None:
     text = f"pip install torch==2.5.1 -i {WHL}/cu121\npip install vllm==0.6.0\n"
     assert any("TM109 torch line 2 over line 1" in one for one in effects(index, text, "setup.sh"))
+
+
+def test_pip_keeps_to_what_metadata_requires_of_a_package_that_is_asked_for(index: Index) -> None:
+    assert effects(index, "gradio<6\nhuggingface-hub\npydantic\n", "requirements.txt") == []
+
+
+@pytest.mark.parametrize("lock", ["", "uv.lock"])
+def test_a_project_is_followed_where_no_lock_is(index: Index, lock: str, tmp_path: Path) -> None:
+    text = "[project]\ndependencies = ['torch==2.1.2', 'numpy']\n"
+    (tmp_path / (lock or "other.txt")).write_text("")
+    found = effects(index, text, str(tmp_path / "pyproject.toml"))
+    breaks = ["warning TM112 numpy line 2 breaks torch pin numpy==1.26.4"]
+    assert found == ([] if lock else breaks)

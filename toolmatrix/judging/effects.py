@@ -21,6 +21,27 @@ from toolmatrix.solve.parts import union
 from toolmatrix.solve.request import Request
 from toolmatrix.value import NamedTuple
 
+FOLLOWED = frozenset(
+    [
+        "Dockerfile",
+        "GitHub workflow",
+        "GitLab pipeline",
+        "Makefile",
+        "README",
+        "cog.yaml",
+        "compose file",
+        "conda environment",
+        "devcontainer",
+        "notebook",
+        "pyproject",
+        "requirements",
+        "setup.cfg",
+        "setup.py",
+        "shell script",
+    ]
+)
+"""The kinds of files whose packages are installed as they are written, unless a lock is there; others are locks."""
+
 
 def _kept(
     run: Installation, command: PipCommand, within: Mapping[str, int], first: str

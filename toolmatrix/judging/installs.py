@@ -14,7 +14,7 @@ from itertools import groupby
 
 from toolmatrix.factbase import evidence as words
 from toolmatrix.factbase.index import Index
-from toolmatrix.factbase.records import JOINS_NONE, REFUSE, Binding, BindingGroup
+from toolmatrix.factbase.records import JOINS_NONE, REFUSE, REQUIREMENT, Binding, BindingGroup
 from toolmatrix.finding import Incompatibility
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import ALL, CONDA, IMAGE, NAMED, PIP, REMOVED, Item
@@ -31,25 +31,9 @@ from toolmatrix.solve.parts import union
 from toolmatrix.solve.request import Ask
 from toolmatrix.value import NamedTuple
 
-FOLLOWED = frozenset(
-    [
-        "Dockerfile",
-        "GitHub workflow",
-        "GitLab pipeline",
-        "Makefile",
-        "README",
-        "cog.yaml",
-        "compose file",
-        "conda environment",
-        "devcontainer",
-        "requirements",
-        "shell script",
-    ]
-)
-"""The kinds of files whose packages are installed as they are written; others are locks, or mostly have one."""
 # So many commands of an environment are followed.
 _MOST = 40
-_REQUIRED = ("requires", "needs")
+_REQUIRED, _DECLARED = ("requires", "needs"), "artifact"
 # A recipe may state less than what works.
 _CAUTIOUS = frozenset(("tested", "stated"))
 # What is built by conda or a distribution keeps to other requirements than a wheel.
@@ -599,13 +583,25 @@ class Solved:
                 self.groups[component] = [
                     group
                     for group in self.index.component(component).binding_groups
-                    if group.kind in _REQUIRED
+                    if (group.kind in _REQUIRED or self.is_asked_for(group))
                     and group.releases & left
                     and group.evidence != words.UNKNOWN
                     and self.run.packages.issuperset(group.named)
                     and self.run.holds(group, component, part)
                 ]
         return self.groups[component]
+
+    def is_asked_for(self, group: BindingGroup) -> bool:
+        """True for limits of a package that is there or asked for: metadata may require it, and no answer has to."""
+        there = {*self.roots, *self.command.before}
+        return group.kind == "limits" and group.evidence == _DECLARED and group.component in there
+
+    def is_declared(self, binding: Binding) -> bool:
+        """True for what pip keeps to: of limits those that metadata declares."""
+        if binding.kind in _REQUIRED:
+            return True
+        claims = (self.index.claim(cite.record) for cite in self.index.cites(binding.cites))
+        return any(claim.says == REQUIREMENT for claim in claims)
 
     def solution(self) -> dict[str, int] | None:
         """The release of each package as a mask, 0 if it is not there; None without an answer."""
@@ -623,7 +619,7 @@ class Solved:
             for group in self.required(component):
                 if not self.blind.isdisjoint(group.named):
                     continue
-                for binding in group.of(self.domains[component]):
+                for binding in filter(self.is_declared, group.of(self.domains[component])):
                     terms = [(numbers[component], known(component, binding.mask))]
                     for name in binding.named:
                         excluded = 1 if binding.kind == "needs" else ~binding.allowed

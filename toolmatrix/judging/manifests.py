@@ -24,8 +24,8 @@ from toolmatrix.factbase.pulling import BASE
 from toolmatrix.finding import Incompatibility
 from toolmatrix.judging import bundled, managed, missing
 from toolmatrix.judging.builds import unbuildable
-from toolmatrix.judging.effects import after_installs
-from toolmatrix.judging.installs import FOLLOWED, Installation
+from toolmatrix.judging.effects import FOLLOWED, after_installs
+from toolmatrix.judging.installs import Installation
 from toolmatrix.judging.joins import (
     as_wheel,
     beside_toolkit,
@@ -111,7 +111,7 @@ def judge(
         ]
         key = tuple(f"{text} {item.where}" for text, item in named)
         if key not in known:
-            if manifest.kind not in FOLLOWED:
+            if manifest.kind not in FOLLOWED or manifest.locked:
                 parts = parts.replace(items=())
             known[key] = _environment(index, parts, machine, manifest, uses, paired=paired)
         unknown = (*parts.unknown, *known[key].unknown)

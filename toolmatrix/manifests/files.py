@@ -12,8 +12,8 @@ from toolmatrix.errors import ManifestError, Position
 from toolmatrix.manifests.model import FileText, ManifestEnvironment, NotRead, ProjectManifest
 
 LARGEST, LARGEST_LOCK = 1 << 20, 1 << 23
-"""Bytes of a file, and of a lock, which has the hashes of all files of its packages."""
-_LOCK = re.compile(r".*\.lock|pylock\..*toml|.*lock\.ya?ml", re.IGNORECASE)
+"""Bytes of a file, and of a lock with the hashes of all its packages, or a notebook with its pictures."""
+_LOCK = re.compile(r".*\.lock|pylock\..*toml|.*lock\.ya?ml|.*\.ipynb", re.IGNORECASE)
 # So often files may be named by one another: one that two stages install from is read twice.
 _MOST = 50
 
@@ -122,6 +122,10 @@ class Files:
         other = copy.copy(self)
         other.at_hand = False
         return other
+
+    def has(self, name: str) -> bool:
+        """Whether a file lies beside the one that is read."""
+        return self.at_hand and os.path.isfile(os.path.join(self.folder, name))
 
     def beside(self, name: str, of: str = "") -> FileText | None:
         """A file that another one names by a path in the root; None where there is none."""

@@ -290,12 +290,16 @@ class ManifestEnvironment(Value):
 
 
 class ProjectManifest(Value):
-    """A file read: its environments, what was not read, and all files that it was read from, itself first."""
+    """A file read: its environments, what was not read, and all files that it was read from, itself first.
+
+    `locked`: a lock lies beside it, which says what is installed of a project.
+    """
 
     kind: str
     environments: tuple[ManifestEnvironment, ...]
     unread: tuple[NotRead, ...]
     sources: tuple[FileText, ...]
+    locked: bool = False
 
 
 def bounded(

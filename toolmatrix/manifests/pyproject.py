@@ -26,6 +26,8 @@ from toolmatrix.manifests.model import (
 from toolmatrix.manifests.requirements import PackageIndexes
 from toolmatrix.manifests.toml_texts import TomlTexts, caret, table
 
+LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml")
+"""The names of the locks of a project."""
 # The oldest series of a specifier of Pythons.
 _OLDEST = re.compile(r"(?:>=|==|~=)\s*(\d+\.\d+)")
 
@@ -38,7 +40,8 @@ def read(source: FileText, files: Files) -> ProjectManifest:
     body = toml.parse(source.text, source.path, ManifestError, "the file")
     reader = _Project(source, files, body)
     environments = bounded(source.path, reader.environments())
-    return files.manifest("pyproject", source, environments, reader.unread)
+    manifest = files.manifest("pyproject", source, environments, reader.unread)
+    return manifest.replace(locked=any(map(files.has, LOCKS)))
 
 
 class _Project:

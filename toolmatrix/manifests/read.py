@@ -53,6 +53,7 @@ _BY_NAME: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"(?:readme|install|installation|setup|quickstart|getting[._-]started)(?:[._-].*)?\.(?:md|markdown)",
             "scripts.read_markdown",
         ),
+        (r".*\.ipynb", "notebooks.read"),
         (r"setup\.py", "setup_files.read_script"),
         (r"setup\.cfg", "setup_files.read_configuration"),
         (r"(?:docker-)?compose(?:[._-].*)?\.ya?ml", "containers.read_compose"),
@@ -82,7 +83,8 @@ _BY_CONTENT: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 KINDS = (
     "a Dockerfile, requirements.txt, environment.yml, pyproject.toml, setup.py, a lock file, compose.yaml,"
-    " devcontainer.json, cog.yaml, a CI pipeline, a Makefile, a shell script, a README or a pasted environment report"
+    " devcontainer.json, cog.yaml, a CI pipeline, a Makefile, a shell script, a README, a notebook or a pasted"
+    " environment report"
 )
 """What can be judged, in words."""
 STDIN = "stdin"

@@ -65,11 +65,12 @@ _KINDS = tuple(
         r"(?:.*[._-])?(?:docker|container)file(?:[._-].*)?",
         r"(?:.*[._-])?(?:install|setup)(?:[._-].*)?\.sh",
         r"(?:readme|install)\.(?:md|markdown)",
+        r".*\.ipynb",
     )
 )
 _NAMED = (
     "a pyproject.toml, setup.py, setup.cfg, Pipfile, pixi.toml, requirements.txt, environment.yml, cog.yaml,"
-    " Dockerfile, install.sh or README.md with packages"
+    " Dockerfile, install.sh, README.md or notebook with packages"
 )
 # What a README says to install comes before all others.
 _DOCUMENTED, _REQUIREMENTS, _ALL_COUNT = -1, 5, 6
