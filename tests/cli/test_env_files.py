@@ -153,6 +153,17 @@ def test_what_only_a_page_has_is_searched_there_by_uv(tmp_path: Path) -> None:
     assert pins[:2] == ["jax==0.4.13", "nvidia-cudnn-cu12<9"]
 
 
+def test_what_a_build_imports_is_there_while_it_is_built(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==2.4.0\nflash-attn==1.0.9\n")
+    answer = toolmatrix.env(tmp_path, device="T4", with_="python==3.11")
+    project: dict[str, Any] = toml.parse(answer.file("uv"), "", LockError, "it")
+    assert project["tool"]["uv"]["extra-build-dependencies"] == {"flash-attn": ["torch==2.4.0"]}
+    assert answer.plans["x86"].commands("uv")[-2:] == [
+        "uv pip install torch==2.4.0 setuptools wheel",
+        "uv pip install flash-attn==1.0.9 --no-build-isolation",
+    ]
+
+
 WRITTEN = {
     "pip": [
         *(f"--extra-index-url {CHANNEL}/cu128", "torch==2.7.0", "numpy<=2.2.6", "ourpackage"),

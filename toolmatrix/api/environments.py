@@ -10,9 +10,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from toolmatrix.errors import RenderError
+from toolmatrix.manifests.names import package_name, source_builds
 from toolmatrix.processors import platform_of
 from toolmatrix.rendering import common, mirrors
 from toolmatrix.rendering.formats.uv import EVERY
+from toolmatrix.report.variants import NOT_ISOLATED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,16 +139,32 @@ def uv(plans: Mapping[str, EnvironmentPlan]) -> str:
             for name, entries in wanted.items()
         }
     markers = dict.fromkeys(map(_marker, plans.values()))
+    beside = dict(sorted(entry for plan in plans.values() for entry in _built_beside(plan)))
     tables = {
         "package": False,
         "environments": list(markers),
         **({"conflicts": [[common.Inline(extra=name) for name in plans]]} if several else {}),
         **({"index-strategy": EVERY} if any(map(_shares, plans.values())) else {}),
+        **({"extra-build-dependencies": beside} if beside else {}),
         **_sources(plans, wanted),
     }
     extra = f" --extra {next(iter(plans))}" if several else ""
     head = _head(plans, f"uv sync{extra}, in the directory of this file")
     return common.as_toml(head, {"project": project, "tool": {"uv": tables}})
+
+
+def _built_beside(plan: EnvironmentPlan) -> Iterator[tuple[str, list[str]]]:
+    """What is compiled with packages of the environment, and these: uv locks before anything is installed.
+
+    https://docs.astral.sh/uv/concepts/projects/config/#augmenting-build-dependencies
+    """
+    known = source_builds()
+    needed = {_name(text): [known[package_name(_name(text))].needs] for text in plan.compiled}
+    for build in plan.builds:
+        if NOT_ISOLATED in build.arguments:
+            needed |= {_name(text): [*build.extras] for text in build.requirement.split()}
+    for name, others in needed.items():
+        yield name, [pin for pin in plan.pins if _name(pin) in others]
 
 
 def _marker(plan: EnvironmentPlan) -> str:

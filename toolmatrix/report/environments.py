@@ -119,6 +119,11 @@ class EnvironmentPlan(Value):
         packages = (_EXTRAS.sub("", text) for text in self.packages)
         return [*dict.fromkeys([*pins, *packages])]
 
+    @property
+    def compiled(self) -> list[str]:
+        """The requirements that are compiled with what was installed before them."""
+        return [text for text in (*self.packages, *self.unchecked) if _builds_beside(text)]
+
     def commands(self, tool: str, guard: str = "") -> list[str]:
         """The commands that create it with uv, or with pip."""
         constraint = f" --constraint {guard}" if guard else ""
@@ -126,7 +131,7 @@ class EnvironmentPlan(Value):
             "uv": [f"uv venv --python {self.python}"],
             "pip": [f"python{self.python} -m venv .venv", ". .venv/bin/activate"],
         }
-        compiled = [text for text in self.unchecked if _builds_beside(text)]
+        compiled = self.compiled
         besides = [text for text in (*self.packages, *self.unchecked) if text not in compiled]
         installs = variants.installs(self.builds, tool, besides, compiled)
         return [*create[tool], *(f"{install}{constraint}" for install in installs)]

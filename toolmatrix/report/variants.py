@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from toolmatrix.solve.resolve import Resolution
     from toolmatrix.solve.support import Choice
 
-_NOT_ISOLATED = "--no-build-isolation"
+NOT_ISOLATED = "--no-build-isolation"
+"""The option by which pip compiles with what is installed."""
 _BUILD_TOOLS = ("setuptools", "wheel")
 _UNQUOTED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./-_")
 """What no shell takes for anything else."""
@@ -238,7 +239,7 @@ def with_extras(build: Variant, chosen: Mapping[str, str]) -> Variant:
     package, _, existing = name.removesuffix("]").partition("[")
     return build.replace(
         requirement=f"{package}[{','.join(filter(None, (existing, *extras)))}]{pin}{release}",
-        arguments=(*build.arguments, _NOT_ISOLATED),
+        arguments=(*build.arguments, NOT_ISOLATED),
     )
 
 
@@ -260,7 +261,7 @@ def installs(
     if compiled:
         # An environment of uv, or of Python 3.12, begins without them.
         by_channel.setdefault((), []).extend(_BUILD_TOOLS)
-        by_channel.setdefault((_NOT_ISOLATED,), []).extend(compiled)
+        by_channel.setdefault((NOT_ISOLATED,), []).extend(compiled)
     if not by_channel:
         return []
     start = ["pip", "install"] if tool == "pip" else ["uv", "pip", "install"]
@@ -280,7 +281,7 @@ def _quoted(word: str) -> str:
 
 
 def _install_order(arguments: tuple[str, ...]) -> int:
-    return 2 if _NOT_ISOLATED in arguments else 1 - bool(arguments)
+    return 2 if NOT_ISOLATED in arguments else 1 - bool(arguments)
 
 
 def document(variant: Variant) -> BuildForm:
