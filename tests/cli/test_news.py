@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ import pytest
 from tests.cli.conftest import SMALL, Cli
 from tests.cli.test_documents import validated
 from tests.cli.transcript import check
+from tests.factbase.small import facts, write
+from toolmatrix.api import news
+from toolmatrix.factbase.index import Index
 
 # A matrix of before: without a release, with another bound, another arch and another place of a fact.
 BEFORE = {
@@ -56,6 +60,24 @@ def test_the_document_keeps_to_its_schema(small: Cli) -> None:
         document = small("news", *words, "--json").json()
         validated(document, "news")
         assert document["basis"] == ("readings" if words[0] == "--since" else "matrices")
+
+
+def test_what_a_release_needs_is_read_once(
+    small: Cli, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: Counter[tuple[str, str]] = Counter()
+    needs = news._needs
+
+    def counted(index: Index, name: str, version: str) -> dict[str, None]:
+        asked[name, version] += 1
+        return needs(index, name, version)
+
+    monkeypatch.setattr(news, "_needs", counted)
+    # Nearly all is new.
+    write(here, facts())
+    assert small("news", "--earlier", "matrix.yaml").code == 0
+    # Itself, and beside the release that follows.
+    assert max(asked.values()) <= 2
 
 
 @pytest.mark.usefixtures("earlier")

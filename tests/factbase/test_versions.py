@@ -214,6 +214,10 @@ def test_a_star_is_every_release_and_absent_is_bit_zero(known: list[str]) -> Non
     assert scale.select("*") == scale.everything == sum(scale.bit(name) for name in known)
     assert scale.select("absent") == 1
     assert scale.select("* absent") == scale.everything | 1
+    # Of a complement all bits are set beyond what is known.
+    assert scale.named(~1) == scale.named(-1) == [*scale.versions]
+    for name in scale.versions:
+        assert scale.named(scale.bit(name) | 1) == [name]
 
 
 @given(releases, alternatives)

@@ -297,9 +297,9 @@ def _described(index: Index, name: str, version: str, day: str) -> ChangedReleas
     versions = [*_versions(index, name)]
     position = versions.index(version)
     previous = versions[position - 1] if position else ""
-    needs = _needs(index, name, version)
+    needs, before = (_needs(index, name, release) for release in (version, previous))
     words = []
-    if news := [text for text in needs if text not in _needs(index, name, previous)]:
+    if news := [text for text in needs if text not in before]:
         words.append(f"needs {some(news, _MOST_NAMED)}")
     builds, former = (_builds(index, name, release) for release in (version, previous))
     # Builds of one channel and machine alone are compared: those of others may not have been read yet.

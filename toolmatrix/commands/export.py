@@ -498,12 +498,11 @@ class Extract:
         return {name: self._named(name, mask) for name, mask in masks.items()}
 
     def _cited(self, subject: str, number: int) -> list[CiteEntry]:
-        versions = [ABSENT, *self.index.scale(subject).versions]
         return [
             {
                 "fact": self.index.claim(cite.record).id,
                 # A binding joins releases of which several facts say the same: ids alone do not show which.
-                "releases": [name for bit, name in enumerate(versions) if cite.covers(bit)],
+                "releases": self._named(subject, cite.mask),
                 "rules": list(cite.rules),
             }
             for cite in self.index.cites(number)

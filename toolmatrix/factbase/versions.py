@@ -12,6 +12,8 @@ long as reading the facts of an answer.
 
 from __future__ import annotations
 
+from itertools import compress
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -179,7 +181,8 @@ class Scale:
 
     def named(self, mask: int) -> list[str]:
         """The releases in a mask."""
-        return [version for index, version in enumerate(self.versions) if mask >> index + 1 & 1]
+        bits = f"{(mask & self.everything) >> 1:b}"
+        return [*compress(self.versions, map(int, reversed(bits)))]
 
     def exact(self, version: str) -> str:
         """The selector of a release without those that are finer; names have none."""

@@ -6,7 +6,7 @@ The loader has already refused what cannot be used; what is found here can be us
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
 from toolmatrix import resources
@@ -225,10 +225,11 @@ def gaps(matrix: Matrix, index: Index) -> Iterator[Finding]:
         of = matrix.components[release.component].variant_of
         if of:
             builds.setdefault(of, []).append(release)
+    named = _named_toolkits(matrix, index)
     for component in (entry for entry in matrix.components.values() if entry.variants):
         own = builds.get(component.name, ())
         yield from merge(machines(index, component.name, own), "releases", "facts")
-        yield from merge(toolkits(matrix, index, component.name, own), "releases", "facts")
+        yield from merge(toolkits(index, component.name, own, named), "releases", "facts")
     yield from cells(matrix, index, [build for group in builds.values() for build in group])
 
 
@@ -275,18 +276,13 @@ def _offered(index: Index, component: str, release: int) -> tuple[int, list[str]
 
 
 def toolkits(
-    matrix: Matrix, index: Index, component: str, builds: Sequence[Release]
+    index: Index, component: str, builds: Sequence[Release], named: Mapping[tuple[str, str], int]
 ) -> Iterator[Finding]:
     """Builds for an accelerator whose toolkit no fact names."""
-    named: dict[str, int] = {}
-    for claim in matrix.claims.values():
-        owner, selector = claim.when[0]
-        toolkit = _toolkit_of(matrix.components[claim.component])
-        if matrix.components[owner].variant_of == component and toolkit:
-            named[toolkit] = named.get(toolkit, 0) | index.scale(owner).select(selector)
     for build in builds:
         accelerator = build.attributes["accelerator"]
-        known = named.get(accelerator, 0) & index.scale(build.component).bit(build.version)
+        releases = named.get((build.component, accelerator), 0)
+        known = releases & index.scale(build.component).bit(build.version)
         if accelerator != "none" and not known:
             yield Finding.of(
                 "TM313",
@@ -299,6 +295,19 @@ def toolkits(
                 accelerator=accelerator,
                 facts=(f"{build.component}=={build.version}",),
             )
+
+
+def _named_toolkits(matrix: Matrix, index: Index) -> dict[tuple[str, str], int]:
+    """The builds of which a fact names the toolkit, by component and accelerator."""
+    named: dict[tuple[str, str], int] = {}
+    for claim in matrix.claims.values():
+        owner, selector = claim.when[0]
+        if matrix.components[owner].variant_of and (
+            toolkit := _toolkit_of(matrix.components[claim.component])
+        ):
+            pair = owner, toolkit
+            named[pair] = named.get(pair, 0) | index.scale(owner).select(selector)
+    return named
 
 
 def _toolkit_of(component: Component) -> str:

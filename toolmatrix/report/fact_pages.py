@@ -201,7 +201,8 @@ class Pages:
     def tables(self) -> Mapping[str, list[str]]:
         """The ids of the rows of each table, those of statements under their own id."""
         if not self._tables:
-            for name in self.ids:
+            # A claim of a row is called by the row and its column.
+            for name in (name for name in self.ids if "#" not in name):
                 record = self.index.record(self.ids[name])
                 if isinstance(record, RowRecord) and record.table != "statements":
                     self._tables.setdefault(record.table, []).append(name)
