@@ -1,4 +1,6 @@
-"""How much is tried: everything in long runs and where CI is set, less of it for somebody who waits.
+"""How much is tried: more in long runs and where CI is set, less of it for somebody who waits.
+
+Sweeps over all there is try a part, drawn by place; the workflow `ci` tries all of it once a week.
 
 And how much processor time a bounded reader may take, on a slow machine as on a fast one: so many seconds of a fast
 one, or at most five times as much for an input four times as large.
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _EVERYTHING = bool(os.environ.get("CI"))
+WHOLE = bool(os.environ.get("TESTS_OF_TOOLMATRIX_WHOLE"))
+"""Whether sweeps try all there is."""
 _FEWEST = 15
 TIMES = 4
 """How many times as large the larger input of a comparison is."""
@@ -46,22 +50,19 @@ def _spent() -> float:
 
 def growth(work: Callable[[T], object], small: T, large: T) -> tuple[float, float, bool]:
     """Seconds for an input and for one TIMES as large, refused or not, and whether that is linear."""
-    # More than once, as another process may take the caches.
-    for _ in range(3):
-        first, then = _least(work, small), _least(work, large)
+    # What is not linear takes three times the bound; more than once, as another process may take the caches.
+    for _ in range(4):
+        first, then = _seconds(work, small), _seconds(work, large)
         if then <= _MOST * max(first, _NOISE / _MOST):
             return first, then, True
     return first, then, False
 
 
-def _least(work: Callable[[T], object], given: T) -> float:
-    seconds = []
-    for _ in range(2):
-        began = time.process_time()
-        with suppress(ToolmatrixError):
-            work(given)
-        seconds.append(time.process_time() - began)
-    return min(seconds)
+def _seconds(work: Callable[[T], object], given: T) -> float:
+    began = time.process_time()
+    with suppress(ToolmatrixError):
+        work(given)
+    return time.process_time() - began
 
 
 def examples(count: int) -> int:
@@ -72,6 +73,11 @@ def examples(count: int) -> int:
 def some(cases: Sequence[T], every: int) -> Sequence[T]:
     """Cases for one test: all of them, or one in so many."""
     return cases if _EVERYTHING else cases[::every]
+
+
+def part(cases: Sequence[T], every: int) -> Sequence[T]:
+    """Cases of a sweep: one in so many, or all of them."""
+    return cases if WHOLE else cases[::every]
 
 
 def sampled(cases: Iterable[object], every: int) -> list[ParameterSet]:

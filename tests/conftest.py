@@ -169,9 +169,8 @@ def _alone(
     _refusing: set[str],
 ) -> Iterator[None]:
     """A test has a cache that is not the user's, and neither processes nor sockets unless it says so."""
-    # What asks from Python finds the index too. Those that build images keep their base images there between runs.
-    if not request.node.get_closest_marker("long"):
-        monkeypatch.setenv("XDG_CACHE_HOME", cache)
+    # What asks from Python finds the index too.
+    monkeypatch.setenv("XDG_CACHE_HOME", cache)
     if not request.node.get_closest_marker("process"):
         _refusing.add(request.node.name)
     yield
@@ -184,6 +183,15 @@ def _opened_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("toolmatrix.factbase.store.open_index", matrix.opened_once)
         yield
+
+
+@pytest.fixture(scope="module")
+def _loaded_once() -> Iterator[None]:
+    """Runs in this process share what they read of the files of the built-in matrix."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("toolmatrix.factbase.load.load", matrix.loaded_once)
+        yield
+    matrix.forget_loaded()
 
 
 @pytest.fixture(scope="session")

@@ -30,6 +30,8 @@ SMALL = Path(__file__).parent / "cli" / "fixtures" / "small"
 _load = load.load
 _DAY = 24 * 60 * 60
 _VARIABLE = "TESTS_OF_TOOLMATRIX_CACHE"
+USERS_CACHE = "TESTS_OF_TOOLMATRIX_USERS_CACHE"
+"""The variable that says where `users_cache` is, as a test has a cache of its own."""
 _OVERLAY = "TESTS_OF_TOOLMATRIX_OVERLAY"
 _OURS = """\
 schema: toolmatrix.facts/1
@@ -49,6 +51,7 @@ releases:
 def make_folder(kept: Path) -> None:
     """Make the cache of this run, with the indexes that earlier runs left in `kept`; workers inherit where it is."""
     os.environ[_VARIABLE] = mkdtemp(prefix="toolmatrix-tests-")
+    os.environ[USERS_CACHE] = users_cache()
     # An index names the files that it was made from, with their times: this one has to outlive the run.
     overlay = kept / "ours.yaml"
     if not overlay.is_file() or overlay.read_text() != _OURS:
@@ -58,6 +61,11 @@ def make_folder(kept: Path) -> None:
     cache_folder.mkdir()
     for compiled in filter(Path.is_dir, kept.glob("index-*")):
         shutil.copytree(compiled, cache_folder / compiled.name)
+
+
+def users_cache() -> str:
+    """The cache folder of the user."""
+    return os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
 
 
 def compile_ahead() -> subprocess.Popen[bytes]:
@@ -131,6 +139,11 @@ def loaded_once(paths: Sequence[str], **left_out: Any) -> Matrix:
     """`load` of a run in this process: the files of the built-in matrix alone are read once."""
     front = os.path.join(resources.matrix_root(), "matrix.yaml")
     return _loaded(front) if [*paths] == [front] and not left_out else _load(paths, **left_out)
+
+
+def forget_loaded() -> None:
+    """Let go of what was read: it is some hundred megabytes."""
+    _loaded.cache_clear()
 
 
 def opened_once(overlays: Sequence[str], env: Mapping[str, str], *making: Any) -> Index:

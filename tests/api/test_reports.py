@@ -18,6 +18,9 @@ from toolmatrix.errors import LogError, NothingMatched, UsageError
 LOGS = Path(__file__).parents[2] / "docs" / "logs"
 
 
+pytestmark = pytest.mark.usefixtures("_opened_once", "_loaded_once")
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a lock of two targets, on one day."""

@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 
 from tests import matrix
+from tests.amount import WHOLE
 from tests.cli.conftest import Cli
 from tests.cli.test_documents import validated
 from tests.golden import assert_golden
@@ -421,9 +422,9 @@ def test_an_image_holds_what_was_requested_or_is_refused() -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(3))
-def test_every_image_holds_what_was_requested_or_is_refused(part: int) -> None:
-    assert silent(requestable(4)[part::3]) == []
+@pytest.mark.sweep
+def test_every_image_holds_what_was_requested_or_is_refused() -> None:
+    assert silent(requestable(4 if WHOLE else 1)) == []
 
 
 def test_a_yes_for_several_targets_is_one_for_each() -> None:
@@ -469,9 +470,9 @@ def in_turn(every: list[RenderQuestion]) -> list[RenderQuestion]:
 
 @pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(2))
-def test_answers_of_every_recipe_component_and_target_can_be_rendered(part: int) -> None:
-    apart = set(requestable(4))
+@pytest.mark.sweep
+def test_answers_of_every_recipe_component_and_target_can_be_rendered() -> None:
+    apart = set(requestable(4 if WHOLE else 1))
     every = [
         question
         for question in renders.questions(matrix.index(), ARCHS)
@@ -480,7 +481,7 @@ def test_answers_of_every_recipe_component_and_target_can_be_rendered(part: int)
     asked = in_turn(every)
     kinds = [{one.replace(release="") for one in some} for some in (asked, every)]
     assert kinds[0] == kinds[1]
-    assert refused(asked[part::2]) == []
+    assert refused(asked) == []
 
 
 def test_the_table_tells_an_answer_that_makes_no_image(monkeypatch: pytest.MonkeyPatch) -> None:

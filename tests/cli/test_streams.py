@@ -109,7 +109,7 @@ def program(
 
 def environment(cache: str, **variables: str) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH",) if name in os.environ}
-    return {**kept, "PYTHONPATH": os.pathsep.join(sys.path), "XDG_CACHE_HOME": cache, **variables}
+    return {**kept, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": cache, **variables}
 
 
 def test_there_is_a_line_of_every_command() -> None:

@@ -6,13 +6,13 @@ import os
 import sys
 from pathlib import Path
 
+from tests import matrix
 from tests.engine import bases, docker
 
 
 def folder() -> Path:
-    """Where archives of base images are kept between runs."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "toolmatrix-tests"
+    """Where archives of base images are kept between runs: in the cache of the user, whatever that of a test is."""
+    return Path(os.environ.get(matrix.USERS_CACHE) or matrix.users_cache(), "toolmatrix-tests")
 
 
 def main(suite: str, *archs: str) -> int:

@@ -41,7 +41,11 @@ _AUTHORITIES = Path("/usr/local/share/ca-certificates")
 # By which packages of Ubuntu are trusted: a file of a package that Debian has from this suite on.
 _KEYRING, _KEYRING_SUITE = "usr/share/keyrings/ubuntu-archive-keyring.gpg", "trixie"
 _HOOKS = "/usr/share/mmdebstrap/hooks/maybe-merged-usr"
-_LEFT_OUT = ("/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*")
+# As in images of Debian and Ubuntu: no package is written to the disk before the next one is unpacked.
+_DPKG = (
+    "force-unsafe-io",
+    *(f"path-exclude=/usr/share/{name}/*" for name in ("doc", "info", "locale")),
+)
 # What makes hashed links of some 140 certificates, which takes minutes where each of its programs is emulated.
 _UPDATE = "/usr/sbin/update-ca-certificates"
 _BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -70,7 +74,7 @@ def archive(base: Base, folder: Path) -> Path:
     authorities = sorted(_AUTHORITIES.glob("*.crt"))
     settings = _settings_of_pip() if base.suite in _OLD_PIP else ""
     trusted = [_BUNDLE] if _BUNDLE.exists() else []
-    contents = [*(path.read_text() for path in (*authorities, *trusted)), *_LEFT_OUT]
+    contents = [*(path.read_text() for path in (*authorities, *trusted)), *_DPKG]
     made_from = (*base, *sources, *contents, *([settings] if settings else []))
     name = f"{base.suite}-{base.arch}-{hashlib.sha256(repr(made_from).encode()).hexdigest()[:12]}"
     kept = folder / f"{name}.tar"
@@ -227,7 +231,7 @@ def _bootstrap(
                 else (f"--hook-dir={_HOOKS}",)
             ),
             *keyring,
-            *(f"--dpkgopt=path-exclude={pattern}" for pattern in _LEFT_OUT),
+            *(f"--dpkgopt={option}" for option in _DPKG),
             *diverting,
             *(f"--customize-hook={hook}" for hook in hooks),
             base.suite,

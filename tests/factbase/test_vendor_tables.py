@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from tests.amount import part
 from tests.factbase import vendor_tables
 from tests.factbase.vendor_tables import Row, apart, ask, copied, rows
 
@@ -119,9 +120,10 @@ def test_all_copied_rows_come_back(by_hand: list[Row]) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.sweep
 def test_each_value_of_a_row_comes_back(printed: list[Row]) -> None:
     index = vendor_tables.index()
-    asked = [one for row in printed for one in apart(index, row)]
+    asked = [one for row in part(printed, 4) for one in apart(index, row)]
     outcomes = [ask(index, one) for one in asked]
     differing = [one.asked for one in outcomes if one.verdict == "differs"]
     assert [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pickle
@@ -28,6 +29,7 @@ from toolmatrix import __version__, document_store
 from toolmatrix.api.caller import Caller, Progress, call_for
 from toolmatrix.api.checks import Workers
 from toolmatrix.api.requests import OpenMatrix
+from toolmatrix.cli.main import main
 from toolmatrix.commands.harvest import Harvested, harvest
 from toolmatrix.errors import BoundExceeded, NothingMatched, ToolMissing, UsageError
 from toolmatrix.factbase.store import open_index
@@ -448,25 +450,22 @@ def test_dask_loses_none_and_tells_none_twice(tmp_path: Path, cache: str) -> Non
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("_opened_once", "_loaded_once")
 def test_dask_finds_in_a_matrix_what_the_pool_finds(tmp_path: Path, cache: str) -> None:
     env = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": cache}
-    program = [sys.executable, "-m", "toolmatrix"]
     with cluster(tmp_path, env) as (address, *_):
         there = ["--executor", f"dask:{address}", "--jobs", "4"]
         for words in (["check", "--only", "bazel.yaml"], ["audit", "flax"]):
-            first, second = (
-                subprocess.run(
-                    [*program, *words, "--json", "--no-progress", *more],
-                    cwd=tmp_path,
-                    env=env,
-                    capture_output=True,
-                    check=False,
-                )
-                for more in ([], there)
-            )
-            assert (second.returncode, second.stderr) == (first.returncode, first.stderr)
-            assert json.loads(first.stdout)["schema"] == "toolmatrix.findings/1"
-            assert second.stdout == first.stdout
+            first, second = (asked(cache, *words, *more) for more in ([], there))
+            assert json.loads(first[1])["schema"] == "toolmatrix.findings/1"
+            assert second == first
+
+
+def asked(cache: str, *words: str) -> tuple[int, str, str]:
+    """What a command prints as JSON: exit code, output and errors."""
+    out, err = io.StringIO(), io.StringIO()
+    code = main([*words, "--json"], {"XDG_CACHE_HOME": cache}, io.StringIO(), out, err)
+    return code, out.getvalue(), err.getvalue()
 
 
 @pytest.mark.long
