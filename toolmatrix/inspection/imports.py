@@ -17,6 +17,7 @@ from toolmatrix.inspection.entry import Start
 from toolmatrix.inspection.model import FilePattern
 from toolmatrix.inspection.programs import SETTINGS
 from toolmatrix.inspection.record import View
+from toolmatrix.resources import load_yaml, of_package
 from toolmatrix.value import Value
 
 _PTH = FilePattern(r".*\.pth", 64 << 10)
@@ -56,10 +57,6 @@ _MOST_SITES = 50
 _LONGEST_ORIGIN = 200
 STANDARD = "standard library"
 """The origin of the directories that come with the interpreter."""
-# The first Python that knows PYTHONSAFEPATH.
-_SAFE_PATH = (3, 11)
-# The last Python of which it is known that it finds no directory of an archive that has no entry of its own.
-_NOT_IMPLIED = (3, 12)
 
 
 class Folder(Value):
@@ -181,12 +178,14 @@ class _Site:
             is_threaded=real.endswith("t"),
         )
 
-    def _number(self) -> tuple[int, ...]:
-        return tuple(map(int, self.series.split("."))) if self.series else ()
+    # Whether this Python has a change.
+    def _has(self, change: str) -> bool:
+        first = load_yaml(of_package("inspection", "pythons.yaml"))[change]["since"]
+        return _number(self.series) >= _number(first)
 
     # Whether the directory of the script, or the working directory, is left out.
     def _is_safe(self) -> bool:
-        by_variable = self._number() >= _SAFE_PATH and bool(self.env.get("PYTHONSAFEPATH"))
+        by_variable = bool(self.env.get("PYTHONSAFEPATH")) and self._has("safe-path")
         return by_variable or "I" in self.start.options or "P" in self.start.options
 
     # The settings of a virtual environment, and its prefix; nothing outside of one.
@@ -392,7 +391,9 @@ class _Site:
     # Whether the modules of an archive are known; of a directory they are.
     def _is_clear(self, path: str) -> bool:
         archive = self.view.archive(path)
-        return not archive.is_partial and not (archive.is_implied and self._number() > _NOT_IMPLIED)
+        return not archive.is_partial and not (
+            archive.is_implied and self._has("implied-directory")
+        )
 
     def _insert(self, path: str, origin: str) -> None:
         if len(self.inserted) >= _MOST_FOLDERS:
@@ -410,6 +411,10 @@ class _Site:
             self._doubt(path)
         else:
             self.folders.setdefault(path, Folder(path=path, origin=origin))
+
+
+def _number(series: str) -> tuple[int, ...]:
+    return tuple(map(int, series.split("."))) if series else ()
 
 
 def _flat(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:

@@ -16,9 +16,7 @@ from toolmatrix.inspection.scripts import Script
 from toolmatrix.inspection.shell import syntax
 from toolmatrix.inspection.shell.conditions import Condition, literal, matches
 from toolmatrix.inspection.shell.state import (
-    EVERY,
     LOCAL,
-    NO_MATCH,
     OPTION,
     Ending,
     State,
@@ -419,16 +417,14 @@ class Shell:
             option = rest.pop(0)
             named = rest.pop(0) if option[1:].endswith("o") and rest else ""
             if "a" in option or named == "allexport":
-                change = state.exported.add if option[0] == "-" else state.exported.discard
-                change(EVERY)
+                state.exports_all = option[0] == "-"
         if rest:
             state.arguments = tuple(rest[1:] if rest[0] in ("--", "-") else rest)
         state.status = True
 
     def _shopt(self, words: list[str], state: State) -> None:
-        if NO_MATCH in words:
-            change = state.exported.add if "-s" in words else state.exported.discard
-            change(NO_MATCH)
+        if "nullglob" in words:
+            state.drops_unmatched = "-s" in words
         state.status = True
 
     def _unset(self, words: list[str], state: State) -> None:

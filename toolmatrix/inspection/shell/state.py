@@ -12,10 +12,6 @@ OPTION = re.compile(r"[-+][A-Za-z]+")
 """An option of a command of a shell."""
 LOCAL = ("local", "declare", "typeset")
 """Commands whose variables are those of a function."""
-EVERY = "*"
-"""A mark among the exported variables: all that are set are exported (`set -a`)."""
-NO_MATCH = "nullglob"
-"""Another mark: patterns that no file matches are no words (the option of bash)."""
 _MOST_STATES = 64
 _LONGEST = 4096
 
@@ -34,12 +30,22 @@ class State:
 
     `status` is that of the last command, None where that is not known. `over` is the word that ends what is run.
     `printed` collects what is printed where that is wanted. `shadowed` are the variables that a function has of its
-    own, with what they were outside.
+    own, with what they were outside. `exports_all`: all variables that are set are exported (`set -a`).
+    `drops_unmatched`: patterns that no file matches are no words (nullglob of bash).
     """
 
     __slots__ = (
-        *("arguments", "arrays", "exported", "folder", "functions", "name", "over", "printed"),
-        *("shadowed", "started", "status", "unknown", "variables", "where"),
+        *(
+            "arguments",
+            "arrays",
+            "drops_unmatched",
+            "exported",
+            "exports_all",
+            "folder",
+            "functions",
+        ),
+        *("name", "over", "printed", "shadowed", "started", "status", "unknown", "variables"),
+        "where",
     )
 
     def __init__(
@@ -48,6 +54,7 @@ class State:
         self.where = where
         self.variables = dict(env)
         self.exported = {*env}
+        self.exports_all = self.drops_unmatched = False
         self.arrays: dict[str, tuple[str, ...]] = {}
         self.functions: dict[str, Node | None] = {}
         self.arguments = tuple(words)
@@ -86,7 +93,7 @@ class State:
     def set(self, name: str, value: str) -> None:
         """Set a variable."""
         self.variables[name] = value if len(value) <= _LONGEST else UNKNOWN
-        if EVERY in self.exported:
+        if self.exports_all:
             self.exported.add(name)
         self.arrays.pop(name, None)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from toolmatrix.inspection.shell.conditions import cut, literal
-from toolmatrix.inspection.shell.state import NO_MATCH, State
+from toolmatrix.inspection.shell.state import State
 from toolmatrix.inspection.shell.syntax import (
     UNKNOWN,
     Assignment,
@@ -86,7 +86,7 @@ class Expander:
         texts = [f"{before}{text}{after}" for text in either.split("|")]
         globs = (posixpath.join(state.folder, text).strip("/") for text in texts)
         paths = sorted({f"/{path}" for glob in globs for path in self.view.tree.glob(glob)})
-        return paths if paths or NO_MATCH in state.exported else [pattern]
+        return paths if paths or state.drops_unmatched else [pattern]
 
     def _part(self, part: Part, state: State) -> list[str]:
         if isinstance(part, Literal):
