@@ -104,8 +104,9 @@ def remove_folder(kept: Path) -> None:
 
 
 def folder() -> str:
-    """Where the index is kept: with `XDG_CACHE_HOME` set to it a command finds it."""
-    return os.environ[_VARIABLE]
+    """Where the index is kept, without pytest the user's cache: with `XDG_CACHE_HOME` set to it a command finds it."""
+    own = resources.user_folder(os.environ, "XDG_CACHE_HOME", ".cache")
+    return os.environ.get(_VARIABLE) or os.path.dirname(own)
 
 
 def ours() -> str:

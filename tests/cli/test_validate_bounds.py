@@ -49,13 +49,6 @@ def takes_memory(path: Path) -> None:
     path.write_bytes(images.tar(images.saved(made)))
 
 
-def includes_itself(path: Path) -> None:
-    """An archive whose loader is told to read its configuration once more, on every line."""
-    bomb = b"include /etc/ld.so.conf.d/*.conf\n" * 1000
-    files = {"etc/os-release": RELEASE, "etc/ld.so.conf": bomb, "etc/ld.so.conf.d/a.conf": bomb}
-    path.write_bytes(images.tar(images.saved(images.image(files))))
-
-
 def put(folder: Path, make: Callable[[Path], None]) -> None:
     """A list of three subjects, of which the middle one is odd."""
     for name in ("first.tar", "last.tar"):
@@ -159,15 +152,6 @@ def test_what_the_process_holds_before_is_not_what_a_subject_takes(
         text=True,
     )
     assert (run.returncode, run.stderr) == (0, "")
-
-
-def test_a_configuration_that_includes_itself_on_every_line_is_judged_between_two_others(
-    tmp_path: Path, cache: str
-) -> None:
-    put(tmp_path, includes_itself)
-    bounds = ("--cpu-time", "20", "--memory", "512")
-    run = ran(tmp_path, cache, "--all", "list", "--json", *bounds)
-    assert json.loads(run.stdout)["summary"] == {"subjects": 3, "yes": 3, "no": 0, "unknown": 0}
 
 
 def test_what_the_system_does_not_give_is_a_bound_and_no_defect(tmp_path: Path, cache: str) -> None:

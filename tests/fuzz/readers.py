@@ -20,7 +20,7 @@ import pytest
 import zstandard
 
 from tests.images import images, test_headers, test_storage
-from tests.inspection import test_offload, test_subject_lists
+from tests.inspection import test_observe, test_offload, test_subject_lists
 from tests.logs import captured as logs
 from toolmatrix.api import requests
 from toolmatrix.commands import diagnose
@@ -362,7 +362,7 @@ def _elves() -> Iterator[bytes]:
 
 _PATHS = (
     *("var/lib/dpkg/status", "var/lib/dpkg/status.d/a", "lib/apk/db/installed", "etc/os-release"),
-    *("etc/ld.so.conf", "etc/ld.so.conf.d/a.conf", "etc/ld-musl-x86_64.path", "usr/bin/python3.9"),
+    *("etc/ld.so.cache", "etc/ld-musl-x86_64.path", "usr/bin/python3.9"),
     *("usr/lib/python3.9/site-packages/a-1.dist-info/METADATA", "opt/a.egg-info/PKG-INFO"),
     *("usr/local/cuda/version.json", "usr/local/cuda/version.txt", "opt/rocm/.info/version"),
     *("opt/torch/version.py", "usr/include/cudnn_version.h", "root/.bazelrc", "usr/bin/gcc-12"),
@@ -394,8 +394,7 @@ def _pieces() -> list[bytes]:
     told = (
         *(status, status, b"P:musl\nV:1.2-r2\n\n", b'ID=ubuntu\nVERSION_ID="22.04"\n'),
         *(
-            b"include /etc/ld.so.conf.d/*.conf\n/opt/a\n",
-            b"/opt/b\n",
+            test_observe.cache("/opt/a/libx.so.1"),
             b"/lib:/usr/lib\n",
             b"\x7fELF",
         ),

@@ -24,13 +24,13 @@ import zstandard
 
 from tests.images import images
 from tests.images.images import as_json, hard_link, link
+from tests.inspection.test_observe import cache
 
 Build = Callable[[], bytes]
 
 PROCESSOR, MEMORY = 120, 1 << 30
 """Seconds of processor time and bytes of address space beyond what is there that reading one of them may take."""
 SITE = "usr/lib/python3/dist-packages"
-CONF, CONFS = "etc/ld.so.conf", "etc/ld.so.conf.d"
 RPM = "var/lib/rpm"
 MIB = 1 << 20
 KINDS: dict[str, Build] = {}
@@ -489,21 +489,17 @@ each(
         "bazelrc-imports-itself": file(".bazelrc", b"import %workspace%/.bazelrc\n" * 2000),
     },
 )
-BOMB = b"include /etc/ld.so.conf.d/*.conf\n" * 1900
+CACHE = "etc/ld.so.cache"
 each(
     "loader",
     {
-        "includes-itself": lambda: of({CONF: BOMB, f"{CONFS}/a.conf": BOMB}),
-        "includes-many": lambda: of(
-            {CONF: BOMB, **{f"{CONFS}/{n}.conf": BOMB for n in range(900)}}
+        "cache-of-one-name": lambda: of(
+            {CACHE: cache(*(f"/{n % 900}/libx.so.1" for n in range(20_000)))}
         ),
-        "patterns-many": lambda: of(
-            {
-                CONF: b"".join(b"include /*%d*/*/*/*\n" % n for n in range(3000)),
-                **{f"{n}/{n}/{n}/{n}": b"" for n in range(2000)},
-            }
+        "cache-without-end": lambda: of(
+            {CACHE: cache("/a/libx.so.1")[:20] + b"\xff" * 4 + b"\1" * MIB}
         ),
-        "folders-many": lambda: of({CONF: b"".join(b"/%d\n" % n for n in range(8000))}),
+        "folders-many": lambda: of({CACHE: cache(*(f"/{n}/libx.so.1" for n in range(8000)))}),
         "musl-path-long": lambda: of(
             {"etc/ld-musl-x86_64.path": b":".join(b"/%d" % n for n in range(9000))}
         ),

@@ -10,7 +10,7 @@ import pytest
 
 from tests.images import images
 from tests.inspection.test_layers import packed
-from tests.inspection.test_observe import TestLook, dist, elf
+from tests.inspection.test_observe import TestLook, cache, dist, elf
 from toolmatrix.images.limits import Budget
 from toolmatrix.inspection import observe, programs, system
 from toolmatrix.inspection.record import Record, View
@@ -25,8 +25,7 @@ CUDNN = b"#define CUDNN_MAJOR 8\n#define CUDNN_MINOR 9\n#define CUDNN_PATCHLEVEL
 # A file of every pattern at least, with contents that an observer makes something of.
 FILES = {
     "etc/os-release": b"ID=debian\nVERSION_ID=12\n",
-    "etc/ld.so.conf": b"include /etc/ld.so.conf.d/*.conf\n",
-    "etc/ld.so.conf.d/a.conf": b"/opt/lib\n",
+    "etc/ld.so.cache": cache("/opt/lib/liba.so.1"),
     "etc/ld.so.preload": b"/opt/lib/libpre.so\n",
     "etc/bazel.bazelrc": b"build --copt=-mcrc32\n",
     "opt/lib/liba.so.1": elf(soname="liba.so.1"),

@@ -156,9 +156,10 @@ def by_pyelftools(data: bytes) -> dynamic.Dynamic:
         needed=tuple(told["needed"]),
         soname="".join(told["soname"][:1]),
         interpreter="".join(loaders),
+        rpath=folders["rpath"],
+        runpath=folders["runpath"],
         gives=dynamic.newest(gives),
         asks=tuple(asks),
-        **folders,
     )
 
 

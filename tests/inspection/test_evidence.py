@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.amount import examples
 from tests.images import images as made
 from tests.images.images import link, program
-from tests.inspection.test_observe import TestLook, elf, needs, seen, valued
+from tests.inspection.test_observe import TestLook, cache, elf, needs, seen, valued
 from toolmatrix.factbase.store import open_index
 from toolmatrix.finding import WARN, outcome
 from toolmatrix.images.limits import Budget
@@ -123,7 +123,7 @@ def test_a_record_whose_files_are_gone(judge: Any) -> None:
             False,
         ),
         (
-            {"opt/own/libx.so.1": elf(), "etc/ld.so.conf": b"/opt/own\n"},
+            {"opt/own/libx.so.1": elf(), "etc/ld.so.cache": cache("/opt/own/libx.so.1")},
             ["LD_LIBRARY_PATH=/opt/own"],
             False,
         ),

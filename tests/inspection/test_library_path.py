@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.images import images
-from tests.inspection.test_observe import TestLook, elf
+from tests.inspection.test_observe import TestLook, cache, elf
 from toolmatrix.errors import SubjectError
 from toolmatrix.images.limits import Budget
 from toolmatrix.inspection.loader import LibraryPath, library_path
@@ -28,7 +28,7 @@ def path(files: dict[str, bytes | tarfile.TarInfo], **config: Any) -> LibraryPat
 def test_without_multiarch_the_libraries_of_64_bits_come_first() -> None:
     made = path({})
     assert (made.lib, made.system) == ("lib64", ("lib64", "usr/lib64", "lib", "usr/lib"))
-    assert (made.machine, made.variable, made.configured, made.is_musl) == ("amd64", (), (), False)
+    assert (made.machine, made.variable, made.cache, made.is_musl) == ("amd64", (), {}, False)
 
 
 @pytest.mark.parametrize("folder", ["lib", "usr/lib"])
@@ -55,22 +55,26 @@ def test_elements_of_the_variable_are_taken_from_where_the_program_starts(
     assert path({}, **config).variable == found
 
 
-def test_what_ldconfig_lists_stands_in_the_order_of_its_files() -> None:
-    made = path(
-        {
-            "etc/ld.so.conf": b"/a # /not\ninclude ld.so.conf.d/*.conf /etc/ld.so.conf.d/own.txt\n"
-            b"/b:/c,/d /a\nno/such\n",
-            "etc/ld.so.conf.d/2.conf": b"/two/\n",
-            "etc/ld.so.conf.d/1.conf": b"/one\ninclude own.txt\n",
-            "etc/ld.so.conf.d/own.txt": b"/own\n",
-        }
-    )
-    assert made.configured == ("a", "one", "own", "two", "b", "c", "d")
+def test_the_cache_lists_files_by_their_names() -> None:
+    paths = ("/a/libx.so.1", "/b/liby.so.2", "/c/libx.so.1")
+    listed = {"libx.so.1": ["a/libx.so.1", "c/libx.so.1"], "liby.so.2": ["b/liby.so.2"]}
+    data = cache(*paths)
+    # Older glibc puts a table of another form before it, and counts from behind that.
+    for spelling in (data, b"ld.so-1.7.0\0" + bytes(20) + data):
+        assert path({"etc/ld.so.cache": spelling}).cache == listed
+    for damaged in (b"", data[:40], data[1:], b"/a\n", data[:20] + b"\xff" * 4 + data[24:48]):
+        assert path({"etc/ld.so.cache": damaged}).cache == {}
+
+
+def test_the_configuration_is_for_ldconfig_alone() -> None:
+    files: dict[str, bytes | tarfile.TarInfo] = {"etc/ld.so.conf": b"/a\n", "a/libx.so.1": elf()}
+    assert path(files).cache == {}
 
 
 def test_directories_relative_to_a_program_are_none_of_all_programs() -> None:
     made = path(
-        {"etc/ld.so.conf": b"/conf\n"}, Env=["LD_LIBRARY_PATH=/a/../b:$ORIGIN/c:${LIB}/d:/$LIB"]
+        {"etc/ld.so.cache": cache("/conf/libx.so")},
+        Env=["LD_LIBRARY_PATH=/a/../b:$ORIGIN/c:${LIB}/d:/$LIB"],
     )
     assert made.folders == ("b", "lib64", "conf", "lib64", "usr/lib64", "lib", "usr/lib")
 
@@ -92,20 +96,20 @@ def test_words_of_the_loader_stand_for_the_file_the_machine_and_its_directory() 
 def test_musl_searches_what_its_own_file_lists(
     files: dict[str, bytes | tarfile.TarInfo], system: tuple[str, ...]
 ) -> None:
-    made = path({"etc/ld.so.conf": b"/conf\n", **files}, Env=["LD_LIBRARY_PATH=/v"])
-    assert (made.system, made.configured, made.is_musl) == (system, (), True)
+    listed = {"etc/ld.so.cache": cache("/conf/libx.so")}
+    made = path({**listed, **files}, Env=["LD_LIBRARY_PATH=/v"])
+    assert (made.system, made.cache, made.is_musl) == (system, {}, True)
     assert made.folders == ("v", *system)
 
 
 def test_too_many_directories_are_refused_with_how_many_there_may_be() -> None:
-    """The file that lists them is one of those that are met."""
-    lines = [b"/%d\n" % number for number in range(1000)]
-    assert len(path({"etc/ld.so.conf": b"".join(lines[:999])}).configured) == 999
+    paths = [f"/{number}/libx.so" for number in range(1001)]
+    assert len(path({"etc/ld.so.cache": cache(*paths[:1000])}).cache["libx.so"]) == 1000
     with pytest.raises(SubjectError) as caught:
-        path({"etc/ld.so.conf": b"".join(lines)})
+        path({"etc/ld.so.cache": cache(*paths)})
     error = caught.value
     assert (error.what, error.expected, error.found) == (
         "the loader has too many search paths",
-        "at most 1000 directories and files below ld.so.conf",
+        "at most 1000 directories in ld.so.cache",
         "more than that",
     )

@@ -21,7 +21,6 @@ from tests.amount import examples
 from tests.compilation.real import program
 from tests.images import images
 from tests.inspection.test_observe import elf, needs, seen
-from toolmatrix.errors import SubjectError
 from toolmatrix.images import local
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layers import LayerReader
@@ -360,30 +359,3 @@ def test_origin_in_the_variable_is_that_of_the_program() -> None:
     files = {"opt/bin/app": needs("libx.so.1"), "opt/lib/libx.so.1": elf()}
     inventory = seen(files, Env=["LD_LIBRARY_PATH=$ORIGIN/../lib"])
     assert find(inventory) == {"libx.so.1": "opt/lib/libx.so.1"}
-
-
-def test_only_what_is_called_like_a_library_is_found_by_the_configuration() -> None:
-    files = {"etc/ld.so.conf": b"/opt/y\n", "opt/y/plugin.so": elf(), "opt/y/libp.so": elf()}
-    assert find(seen({"app": needs("plugin.so", "libp.so"), **files})) == {
-        "libp.so": "opt/y/libp.so"
-    }
-
-
-def test_files_that_include_each_other_on_every_line_are_read_once() -> None:
-    bomb = b"include /etc/ld.so.conf.d/*.conf\n/opt/a\n" * 1000
-    inventory = seen(
-        {
-            "etc/ld.so.conf": bomb,
-            "etc/ld.so.conf.d/a.conf": bomb + b"include /etc/ld.so.conf\n/opt/b\n",
-            "app": needs("libx.so.1"),
-            "opt/b/libx.so.1": elf(),
-        }
-    )
-    assert find(inventory) == {"libx.so.1": "opt/b/libx.so.1"}
-
-
-@pytest.mark.parametrize("line", [b"/opt/%d\n", b"include %d.conf\n"])
-def test_a_configuration_of_the_loader_without_end_is_refused(line: bytes) -> None:
-    with pytest.raises(SubjectError) as caught:
-        seen({"etc/ld.so.conf": b"".join(line % number for number in range(1000))})
-    assert str(caught.value) == "the loader has too many search paths"

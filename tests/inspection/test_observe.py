@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import struct
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +39,18 @@ MARK = b"\x7fELF of a test "
 def elf(machine: str = "amd64", **fields: Any) -> bytes:
     """A file that is read as an ELF file that says this."""
     return MARK + json.dumps({"machine": machine, **fields}).encode()
+
+
+def cache(*paths: str) -> bytes:
+    """What ldconfig writes where it finds these files, each under its own name, as `etc/ld.so.cache`."""
+    head = struct.pack("<20sII20x", b"glibc-ld.so.cache1.1", len(paths), 0)
+    place, table, texts = 48 + 24 * len(paths), b"", b""
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        start = place + len(texts)
+        table += struct.pack("<iIIIQ", 0x303, start + len(folder) + 1, start, 0, 0)
+        texts += f"{path}\0".encode()
+    return head + table + texts
 
 
 class TestLook(Look):
@@ -347,8 +360,7 @@ def needs(*names: str, **fields: Any) -> bytes:
         ({"opt/x/libx.so.1": elf()}, ["LD_LIBRARY_PATH=/opt/x"], "opt/x/libx.so.1"),
         (
             {
-                "etc/ld.so.conf": b"include /etc/ld.so.conf.d/*.conf\n",
-                "etc/ld.so.conf.d/a.conf": b"# here\n/opt/y\n",
+                "etc/ld.so.cache": cache("/opt/y/libx.so.1"),
                 "opt/y/libx.so.1": link("libx.so.1.2"),
                 "opt/y/libx.so.1.2": elf(),
             },
@@ -476,7 +488,12 @@ def test_the_architecture_three_ways_and_foreign_files() -> None:
 def test_a_file_for_another_processor_matters_where_it_is_taken(
     path: str, machine: str, taken: bool | None
 ) -> None:
-    files = {**PYTHON, "etc/ld.so.conf": b"/opt/own\n", "bin/sh": elf(), path: elf(machine)}
+    files = {
+        **PYTHON,
+        "etc/ld.so.cache": cache("/opt/own/libx.so"),
+        "bin/sh": elf(),
+        path: elf(machine),
+    }
     found = seen(files).features.get("foreign-arch", ())
     wanted = [] if taken is None else ["default place" if taken else "elf"]
     assert [one.seen_by for one in found] == wanted
@@ -507,7 +524,7 @@ def test_the_order_of_files_does_not_matter() -> None:
 
 
 KEPT = (
-    *("var/lib/dpkg/status", "lib/apk/db/installed", "etc/ld.so.conf", "etc/os-release"),
+    *("var/lib/dpkg/status", "lib/apk/db/installed", "etc/ld.so.cache", "etc/os-release"),
     *("a/b-1.dist-info/METADATA", "usr/local/cuda/version.json", "x/torch/version.py"),
     *("root/.bazelrc", "opt/v/pyvenv.cfg", "x/.info/version", "x/cudnn_version.h", "bin/gcc"),
 )

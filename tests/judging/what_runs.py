@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tests.images.images import link
-from tests.inspection.test_observe import elf
+from tests.inspection.test_observe import cache, elf
 from toolmatrix.value import Value
 
 if TYPE_CHECKING:
@@ -698,7 +698,7 @@ _TOOLKIT: Files = {
     **PYTHON,
     **toolkit(),
     "usr/local/cuda": link("cuda-12.4"),
-    "etc/ld.so.conf": b"/usr/local/cuda/lib64\n",
+    "etc/ld.so.cache": cache("/usr/local/cuda/lib64/libcudart.so.12"),
     "usr/bin/app": elf(needed=["libcudart.so.12"]),
 }
 _CUDA_ENV = "PATH=/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
@@ -765,7 +765,9 @@ WRONG |= {
         files={
             **_TOOLKIT,
             **_OTHER_CUDA,
-            "etc/ld.so.conf": b"/usr/local/cuda-12.1/lib64\n/usr/local/cuda/lib64\n",
+            "etc/ld.so.cache": cache(
+                *(f"/usr/local/{folder}/lib64/libcudart.so.12" for folder in ("cuda-12.1", "cuda"))
+            ),
         },
         config=_cuda(),
         expected=_CUDA_WANTED,
@@ -800,7 +802,9 @@ WRONG |= {
             **_TOOLKIT,
             f"{_CUDA}/lib64/stubs/libcuda.so": elf(soname="libcuda.so.1"),
             "opt/driver/libcuda.so.1": link(f"/{_CUDA}/lib64/stubs/libcuda.so"),
-            "etc/ld.so.conf": b"/usr/local/cuda/lib64\n/opt/driver\n",
+            "etc/ld.so.cache": cache(
+                "/usr/local/cuda/lib64/libcudart.so.12", "/opt/driver/libcuda.so.1"
+            ),
         },
         config=_cuda(),
         expected=_CUDA_WANTED,
@@ -1318,7 +1322,9 @@ RIGHT |= {
         files={
             **_TOOLKIT,
             f"{_CUDA}/compat/libcuda.so.1": elf(soname="libcuda.so.1"),
-            "etc/ld.so.conf": b"/usr/local/cuda/lib64\n/usr/local/cuda/compat\n",
+            "etc/ld.so.cache": cache(
+                "/usr/local/cuda/lib64/libcudart.so.12", "/usr/local/cuda/compat/libcuda.so.1"
+            ),
         },
         config=_cuda(),
         expected=_CUDA_WANTED,

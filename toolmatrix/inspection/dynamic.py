@@ -44,6 +44,8 @@ _EXECUTABLE = 1
 """The flag of segments (p_flags) with code."""
 _NEEDED, _STRTAB, _SONAME, _RPATH, _RUNPATH = 1, 5, 14, 15, 29
 _SYMTAB, _GNU_HASH = 6, 0x6FFFFEF5
+# Further flags (DT_FLAGS_1), and the one for no directories of the system (DF_1_NODEFLIB).
+_FLAGS, _APART = 0x6FFFFFFB, 0x800
 _VERDEF, _VERDEFNUM, _VERNEED, _VERNEEDNUM = range(0x6FFFFFFC, 0x70000000)
 # The flag (vna_flags) of a version without which the loader goes on.
 _WEAK = 2
@@ -58,7 +60,7 @@ class Dynamic(Value):
     """The dynamic section, and the loader that a program asks for.
 
     `gives` are the newest symbol versions by family (`GLIBC`: `2.34`), `asks` those required of each library
-    (`libc.so.6`: `GLIBC_2.34`).
+    (`libc.so.6`: `GLIBC_2.34`). `is_apart`: it needs nothing of the directories of the system (`-z nodefaultlib`).
     """
 
     needed: tuple[str, ...] = ()
@@ -68,6 +70,7 @@ class Dynamic(Value):
     runpath: tuple[str, ...] = ()
     gives: tuple[tuple[str, str], ...] = ()
     asks: tuple[tuple[str, str], ...] = ()
+    is_apart: bool = False
 
 
 class DamagedElf(Exception):
@@ -244,6 +247,7 @@ def read(file: IO[bytes] | Any) -> Dynamic:
         rpath=folders(_RPATH),
         runpath=folders(_RUNPATH),
         gives=newest(_defined_versions(elf, by_tag, names)),
+        is_apart=bool(by_tag.get(_FLAGS, 0) & _APART),
         asks=tuple(
             (library.decode("utf-8", "surrogateescape"), f"{family}_{number}")
             for library, versions in _needed_versions(elf, by_tag, names)

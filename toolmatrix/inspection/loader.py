@@ -1,16 +1,19 @@
 """The file that the dynamic loader takes for each library that a file needs, by ld.so(8) of glibc, and of musl.
 
-Directories are those of ldconfig(8) and of musl's ldso/dynlink.c. The cache of ldconfig is not used: layers may
-have changed what it lists. Libraries that a process has loaded before count as found, which reading cannot know; so a
-library in the image outside of the search path is a skip.
+Directories of the system are those of glibc's Makeconfig and of musl's ldso/dynlink.c. The loader reads the cache that
+ldconfig(8) wrote, and never ld.so.conf. Libraries that a process has loaded before count as found, which reading
+cannot know; so a library in the image outside of the search path is a skip.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
+import struct
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
+from types import MappingProxyType
 
 from toolmatrix.images.limits import MOST_SEARCHED, Budget
 from toolmatrix.inspection.dynamic import Dynamic
@@ -29,17 +32,18 @@ from toolmatrix.inspection.record import Record, View
 from toolmatrix.processors import processor
 from toolmatrix.value import Value
 
-_LD_CONF = "etc/ld.so.conf"
+_CACHE = "etc/ld.so.cache"
 _PRELOAD = "etc/ld.so.preload"
-# ld.so.conf may include any file; every known distribution keeps its includes in this directory.
 READS = (
-    FilePattern(
-        r"etc/ld\.so\.(conf|preload)|etc/ld\.so\.conf\.d/[^/]+|etc/ld-musl-[^/]+\.path", 64 << 10
-    ),
+    FilePattern(re.escape(_CACHE), 1 << 20),
+    FilePattern(r"etc/ld\.so\.preload|etc/ld-musl-[^/]+\.path", 64 << 10),
 )
 _MUSL = ("lib", "usr/local/lib", "usr/lib")
 _TOKENS = re.compile(r"\$(?:(ORIGIN|LIB|PLATFORM)|\{(ORIGIN|LIB|PLATFORM)\})")
-_FOLDER, _PATTERN, _FILE = "folder", "pattern", "file"
+# The cache, sysdeps/generic/dl-cache.h of glibc: its beginning, which older glibc puts behind a table of another form,
+# the size of its head with the number of libraries, and for each the places of its name and path, and what it needs of
+# the processor.
+_CACHED_FROM, _CACHE_HEAD, _CACHE_ENTRY = b"glibc-ld.so.cache1.1", 48, struct.Struct("<4xII4xQ")
 _KERNEL = ("linux-vdso.so", "linux-gate.so")
 # Where CUDA keeps libraries of the driver to link with, not to run with.
 _STUBS = re.compile(r"(^|/)stubs/")
@@ -47,8 +51,6 @@ _STUBS = re.compile(r"(^|/)stubs/")
 # in which they belong: for a driver older than the toolkit, and on Jetson.
 _DRIVER_NAMES = ("libcuda.so.1", "libcuda.so", "libnvidia-ml.so.1", "libnvidia-ml.so")
 _OF_IMAGE = re.compile(r"/(compat|tegra[^/]*)/")
-# The names of files that ldconfig lists.
-_CACHED = re.compile(r"(lib|ld-).*\.so.*")
 # A directory in any other with variants for newer processors, "Hardware capabilities" of ld.so(8).
 _HWCAPS = "glibc-hwcaps"
 # Libraries that musl replaces by itself.
@@ -57,6 +59,8 @@ _MUSL_OWN = re.compile(r"lib(c|pthread|rt|m|dl|util|xnet)\.")
 _PRELOADED = (("torch", "nvidia/*/lib"),)
 _SITE = re.compile(r"(.*/(?:site|dist)-packages)/([^/]+)/.*")
 _MOST_USERS = 8
+# Bytes of a name or a path in the cache; real ones have a hundred.
+_LONGEST = 256
 # Files that are followed for the RPATH of others.
 _MOST_STEPS = 100_000
 
@@ -81,7 +85,7 @@ def observe(view: View, record: Record) -> tuple[Soname, ...]:
     _by_variable(record, search, users)
     sonames: list[Soname] = []
     for (name, library), paths in sorted(users.items()):
-        elsewhere = "" if library else search.anywhere.get(name, "")
+        elsewhere = "" if library or name in search.stopped else search.anywhere.get(name, "")
         if elsewhere:
             reason = f"/{elsewhere} is not on the search path of /{paths[0]}: the process has to load it first"
             record.skip(f"soname:{name}", reason)
@@ -101,8 +105,8 @@ def _driver(record: Record, search: LibrarySearch) -> None:
     tree = search.view.tree
     variable = search.path.expanded(search.path.variable, "")
     for name in _DRIVER_NAMES:
-        for folder in (*variable, *search.path.configured):
-            path = f"{folder}/{name}"
+        cached = search.path.cache.get(name, ())[:1]
+        for path in (*(f"{folder}/{name}" for folder in variable), *cached):
             real = tree.real(path) or ""
             if real in search.files and (_STUBS.search(path) or _STUBS.search(real)):
                 record.feature(f"{STUB}:{name}", path, "loader", path)
@@ -167,11 +171,9 @@ def _by_variable(
 
 
 def _offered(record: Record, search: LibrarySearch) -> None:
-    for folder in search.path.folders:
-        for name in search.view.tree.names(folder):
-            path = search.fitting(folder, name)
-            if path and ".so" in name:
-                record.feature(f"soname:{name}", path, "soname", path)
+    for name, path in chain.from_iterable(search.offered()):
+        if path in search.files and ".so" in name:
+            record.feature(f"soname:{name}", path, "soname", path)
 
 
 class LibrarySearch:
@@ -189,6 +191,10 @@ class LibrarySearch:
                     self.anywhere.setdefault(name, path)
         self.known: dict[tuple[str, str], str] = {}
         self.variants: dict[str, list[str]] = {}
+        # By a library those that the loader takes in its place on newer processors.
+        self.alternatives: dict[str, list[str]] = {}
+        # Files at which the loader stops, as they are no libraries, by the names under which it looks for them.
+        self.stopped: dict[str, str] = {}
         self.preloaded = tuple(_preloaded(view))
         self.loaded: dict[str, str] = {}
         for name, _ in self.preloaded:
@@ -199,7 +205,13 @@ class LibrarySearch:
                 )
 
     def find(self, name: str, path: str, dynamic: Dynamic) -> str:
-        """The file that the loader takes for a name that a file needs; empty where it finds none."""
+        """The library that the loader takes for a name that a file needs; empty where it finds none or stops."""
+        library = self._taken(name, path, dynamic)
+        if library and library not in self.files:
+            self.stopped[name] = library
+        return library if library in self.files else ""
+
+    def _taken(self, name: str, path: str, dynamic: Dynamic) -> str:
         folder, slash, base = name.rpartition("/")
         if slash:
             return self._first(self.path.expanded((folder,), path), base)
@@ -218,30 +230,50 @@ class LibrarySearch:
         if self.path.is_musl:
             # musl is one file; these names are kept for programs that ask for them.
             if _MUSL_OWN.match(name):
-                return next(iter(self.view.tree.glob("lib/ld-musl-*")), "")
+                loaders = self.view.tree.glob("lib/ld-musl-*")
+                return next(filter(None, map(self.view.tree.real, loaders)), "")
             own = expanded((*dynamic.rpath, *dynamic.runpath), path)
             return self._first((*variable, *own, *above, *self.path.system), name)
         # RUNPATH switches the RPATH of its file off, and is for this file alone; RPATH is for all that it loads, and
         # goes before LD_LIBRARY_PATH.
         before = () if dynamic.runpath else (*expanded(dynamic.rpath, path), *above)
-        cached = self.path.configured if _CACHED.fullmatch(name) else ()
-        after = (*expanded(dynamic.runpath, path), *cached, *self.path.system)
-        return self._first((*before, *variable, *after), name)
+        first = self._first((*before, *variable, *expanded(dynamic.runpath, path)), name)
+        cached = first or self._cached(name)
+        if not dynamic.is_apart:
+            return cached or self._first(self.path.system, name)
+        return cached if first or posixpath.dirname(cached) not in self.path.system else ""
+
+    # The file of the cache; where that is gone, no other one of the name is looked for in the cache.
+    def _cached(self, name: str) -> str:
+        for path in self.path.cache.get(name, ()):
+            library = self.fitting(*posixpath.split(path))
+            if library or self.view.tree.entry(path) is None:
+                return library
+        return ""
 
     def _first(self, folders: Iterable[str], name: str) -> str:
         return next(filter(None, (self.fitting(folder, name) for folder in folders)), "")
 
     def fitting(self, folder: str, name: str) -> str:
-        """The library of a name in a directory, if it is one for this architecture that programs can run with."""
+        """The file of a name in a directory with which the search ends; empty where it goes on.
+
+        The loader skips libraries for other processors. At any other file, such as an empty one, it stops.
+        """
         key = (folder, name)
         if key not in self.known:
             if folder not in self.variants:
                 self.variants[folder] = self.view.tree.glob(f"{folder}/{_HWCAPS}/*")
             directories = (folder, *self.variants[folder])
             reals = (self.view.tree.real(f"{directory}/{name}") or "" for directory in directories)
-            usable = (path for path in reals if path in self.files and not _STUBS.search(path))
-            self.known[key] = next(usable, "")
+            usable = [path for path in reals if self._ends(path) and not _STUBS.search(path)]
+            self.known[key] = usable[0] if usable else ""
+            for path in usable[1:]:
+                self.alternatives.setdefault(usable[0], []).append(path)
         return self.known[key]
+
+    def _ends(self, path: str) -> bool:
+        is_other = path in self.view.elves and path not in self.files
+        return bool(path) and self.view.tree.entry(path) is not None and not is_other
 
     @cached_property
     def interpreters(self) -> dict[str, str]:
@@ -250,7 +282,7 @@ class LibrarySearch:
         for interpreter in dict.fromkeys(dynamic.interpreter for dynamic in self.files.values()):
             folder, _, base = interpreter.rpartition("/")
             real = self._first(self.path.expanded((folder,), ""), base)
-            for name in (base, self.files[real].soname) if real else ():
+            for name in (base, self.files[real].soname) if real in self.files else ():
                 loaders.setdefault(name, real)
         return loaders
 
@@ -280,10 +312,11 @@ class LibrarySearch:
                 user = todo.pop()
                 needed = self.files[user].needed
                 libraries = {self._search(name, user, self.files[user], folders) for name in needed}
-                todo += sorted(libraries - visited - {""})
+                libraries &= self.files.keys()
+                todo += sorted(libraries - visited)
                 visited |= libraries
                 steps += 1
-            for library in visited - {""}:
+            for library in visited:
                 directories.setdefault(library, []).extend(folders)
             if steps > _MOST_STEPS:
                 what, limit = "libraries inherit too many search paths", f"{_MOST_STEPS} files"
@@ -298,11 +331,21 @@ class LibrarySearch:
         patterns = (f"{site[1]}/{folder}" for package, folder in _PRELOADED if package == site[2])
         return [folder for pattern in patterns for folder in self.view.tree.glob(pattern)]
 
+    def offered(self) -> Iterator[Iterator[tuple[str, str]]]:
+        """The names and files in each place of the loader, in its order; a file is empty where it is no library."""
+        for folder in self.path.fixed:
+            yield self._below(folder)
+        yield ((name, self._cached(name)) for name in self.path.cache)
+        for folder in self.path.system:
+            yield self._below(folder)
+
+    def _below(self, folder: str) -> Iterator[tuple[str, str]]:
+        return ((name, self.fitting(folder, name)) for name in self.view.tree.names(folder))
+
     def first(self, is_wanted: Callable[[str], bool]) -> set[str]:
-        """The libraries of such names in the first directory of the loader that has one."""
-        for folder in self.path.folders:
-            names = filter(is_wanted, self.view.tree.names(folder))
-            libraries = {self.fitting(folder, name) for name in names} - {""}
+        """The libraries of such names in the first place of the loader that has one."""
+        for place in self.offered():
+            libraries = {path for name, path in place if is_wanted(name)} & self.files.keys()
             if libraries:
                 return libraries
         return set()
@@ -337,23 +380,28 @@ def _preloaded(view: View) -> Iterator[tuple[str, str]]:
 class LibraryPath(Value):
     """The directories of an image in the order of its loader, after those that a file names itself.
 
-    `variable` is LD_LIBRARY_PATH, whose tokens are those of the program that looks; `configured` is what ldconfig
-    lists, and only files that are called like libraries; `system` is always searched. `lib` is the value of `$LIB`.
-    musl has no list of ldconfig.
+    `variable` is LD_LIBRARY_PATH, whose tokens are those of the program that looks; `cache` are the files that ldconfig
+    found, by name, for any processor; `system` is always searched. `lib` is the value of `$LIB`.
+    musl has no cache.
     """
 
     machine: str
     lib: str
     variable: tuple[str, ...] = ()
-    configured: tuple[str, ...] = ()
+    cache: Mapping[str, Sequence[str]] = MappingProxyType({})
     system: tuple[str, ...] = ()
     is_musl: bool = False
 
     @property
+    def fixed(self) -> list[str]:
+        """Those of the variable that do not lie relative to a program."""
+        return self.expanded([folder for folder in self.variable if "ORIGIN" not in folder], "")
+
+    @property
     def folders(self) -> tuple[str, ...]:
         """All of them, but for those that lie relative to a program."""
-        fixed = self.expanded([folder for folder in self.variable if "ORIGIN" not in folder], "")
-        return (*fixed, *self.configured, *self.system)
+        cached = (posixpath.dirname(path) for path in chain.from_iterable(self.cache.values()))
+        return (*self.fixed, *dict.fromkeys(cached), *self.system)
 
     def expanded(self, folders: Collection[str], path: str) -> list[str]:
         """Directories that a file names, with the tokens of the loader replaced; relative ones never match."""
@@ -384,7 +432,7 @@ def library_path(view: View) -> LibraryPath:
         return bare.replace(variable=variable, system=system, is_musl=True)
     return bare.replace(
         variable=variable,
-        configured=tuple(_configured(view)),
+        cache=_listed(view),
         system=(lib, f"usr/{lib}", "lib", "usr/lib"),
     )
 
@@ -397,35 +445,28 @@ def _variable(view: View) -> Iterator[str]:
         yield folder if folder.startswith(("/", "$")) else posixpath.join(start, folder)
 
 
-# The directories of ld.so.conf and of the files that it includes, in their order. Each is visited once,
-# and all are counted: a file may include itself on every line.
-def _configured(view: View) -> Iterator[str]:
-    budget = Budget(view.image.subject)
-    visited: set[tuple[str, str]] = set()
-    todo = [(_FILE, _LD_CONF)]
-    while todo:
-        kind, target = step = todo.pop()
-        if step in visited:
-            continue
-        visited.add(step)
-        if len(visited) + len(todo) > MOST_SEARCHED:
-            raise budget.excess(
-                "the loader has too many search paths",
-                f"{MOST_SEARCHED} directories and files below ld.so.conf",
-            )
-        if kind == _FOLDER:
-            yield target
-        elif kind == _FILE:
-            todo += reversed(list(dict.fromkeys(_lines(view, target))))
-        else:
-            todo += reversed([(_FILE, path) for path in view.tree.glob(target)])
+def _listed(view: View) -> dict[str, list[str]]:
+    cache = _cache(view.tree.content(_CACHE) or b"")
+    folders = {posixpath.dirname(path) for path in chain.from_iterable(cache.values())}
+    if len(folders) > MOST_SEARCHED:
+        what, limit = "the loader has too many search paths", f"{MOST_SEARCHED} directories"
+        raise Budget(view.image.subject).excess(what, f"{limit} in ld.so.cache")
+    return cache
 
 
-def _lines(view: View, path: str) -> Iterator[tuple[str, str]]:
-    for line in dict.fromkeys(view.tree.text(path).splitlines()):
-        words = line.partition("#")[0].replace(",", " ").replace(":", " ").split()
-        if words[:1] == ["include"]:
-            base = posixpath.dirname(path)
-            yield from ((_PATTERN, posixpath.join("/", base, pattern)) for pattern in words[1:])
-        else:
-            yield from ((_FOLDER, folder.strip("/")) for folder in words if folder.startswith("/"))
+# The plain entries of the cache; the variants for newer processors lie beside the files.
+def _cache(data: bytes) -> dict[str, list[str]]:
+    data = data[max(0, data.find(_CACHED_FROM)) :]
+    if not data.startswith(_CACHED_FROM) or len(data) < _CACHE_HEAD:
+        return {}
+    (count,) = struct.unpack_from("<I", data, len(_CACHED_FROM))
+    size = min(count, (len(data) - _CACHE_HEAD) // _CACHE_ENTRY.size) * _CACHE_ENTRY.size
+    paths: dict[str, list[str]] = {}
+    for key, value, variant in _CACHE_ENTRY.iter_unpack(data[_CACHE_HEAD:][:size]):
+        if not variant:
+            paths.setdefault(_text(data, key), []).append(_text(data, value).strip("/"))
+    return paths
+
+
+def _text(data: bytes, place: int) -> str:
+    return data[place : place + _LONGEST].partition(b"\0")[0].decode("utf-8", "surrogateescape")

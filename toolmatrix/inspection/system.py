@@ -28,7 +28,7 @@ _FILES = (
     "/lib/apk/db/installed",
     "/usr/local/cuda/version.json",
     "/usr/local/cuda/version.txt",
-    *("/etc/ld.so.conf", "/etc/ld.so.conf.d/*", "/etc/ld.so.preload"),
+    *("/etc/ld.so.cache", "/etc/ld.so.preload"),
 )
 # By these names the loader is known, and the directories of the architecture.
 _NAMES = ("/lib/ld-musl-*", "/lib64", "/bin/sh")

@@ -185,7 +185,9 @@ def record_taken(
         libraries = {*loader.loaded_libraries(search, wanted, own).values()} - {""}
         if not wanted:
             libraries = search.first(lambda name: component_of(name) == component)  # noqa: B023
-        for library in libraries if len(libraries) == 1 else ():
+        found = [*libraries] if len(libraries) == 1 else []
+        # On a newer processor the loader takes a variant.
+        for library in (*found, *search.alternatives.get("".join(found), ())):
             record.take(component, library)
             for sighting in record.components.get(component, ()) if component == "cuda" else ():
                 if sighting.where == library:
