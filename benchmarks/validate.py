@@ -39,7 +39,7 @@ WHEELS = (
     *("nvidia-cusparse-cu12==12.3.1.170", "nvidia-nvjitlink-cu12==12.4.127"),
 )
 """Real libraries, with device code in them, of which a gigabyte is added."""
-PACKED, PLAIN, MEMORY = 1.0, 1.5, 300
+PACKED, PLAIN, MEMORY = 0.7, 1.5, 150
 SECOND = 1.1
 """Of the second image on a base, beside its own layers alone."""
 AGAIN, ASKED_AGAIN = 1000, 2000

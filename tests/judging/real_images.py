@@ -189,7 +189,8 @@ class Workshop:
         taken = ["bin/sh", "usr/bin/env", *(["bin/bash"] if "bin/bash" in image.files else ())]
         taken += [f"usr/bin/{name}" for name in _OF_SCRIPTS]
         for path in (*taken, *([f"usr/bin/{started}"] if started in _TAKEN else ())):
-            called = shutil.which(os.path.basename(path))
+            beside = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+            called = shutil.which(os.path.basename(path), path=beside)
             if called is None:
                 raise NotReal(f"there is no {path} here")
             self._take(root, called, path)

@@ -1728,3 +1728,161 @@ RIGHT |= {
         )
     ),
 }
+
+_SHARED: Files = {**debian(), **venv("opt/venv", system=True, home="/usr/bin")}
+_SYSTEM_VENV = {"Env": ["PATH=/opt/venv/bin:/usr/bin:/bin"]}
+_CONDA: Files = {
+    **python("opt/conda"),
+    **numpy(OTHER, "opt/conda/lib/python3.11/site-packages"),
+    **{path: data for path, data in python("opt/conda/envs/app").items() if path[:3] == "opt"},
+    **numpy(WANTED, "opt/conda/envs/app/lib/python3.11/site-packages"),
+}
+_ALTERNATIVE: Files = {
+    **python("usr"),
+    **python("opt/other"),
+    **numpy(WANTED, "usr/lib/python3.11/site-packages"),
+    "usr/local/bin/python3": link("/etc/alternatives/python"),
+}
+_BROKEN: Files = {**PYTHON, "opt/b/python3": link("/gone/python3")}
+_BROKEN_ENV = {"Env": ["PATH=/opt/b:/usr/local/bin:/bin"]}
+_MOVED: Files = {
+    **PYTHON,
+    **venv("srv/venv"),
+    **numpy(WANTED, "srv/venv/lib/python3.11/site-packages"),
+}
+_LINKED: Files = {**PYTHON, **numpy(WANTED, "opt/site")}
+_A_B = wheel(SITE, "a.b", "1.0", {"a/b/__init__.py": b"__version__ = '1.0'\n"})
+WRONG |= {
+    "packages of another stage with an older Python": Image(
+        files={**python(series="3.12"), **numpy()}, config=_env(), codes=("TM420",)
+    ),
+    "packages of an older Python, copied to a newer one": Image(
+        files={**python(series="3.12"), **numpy(site="usr/local/lib/python3.12/site-packages")},
+        config=_env(),
+        codes=("TM422",),
+    ),
+    "installed as another user": Image(
+        files={**PYTHON, **numpy(WANTED, USER), "etc/passwd": PASSWD},
+        config=_env(),
+        codes=("TM420",),
+    ),
+    "venv whose Python is gone": Image(
+        files={**PYTHON, **venv("opt/venv", home="/opt/py/bin"), **numpy(WANTED, _VENV_SITE)},
+        config={"Env": [_OF_VENV]},
+        codes=("TM420",),
+    ),
+    "broken link to a Python, and another one": Image(
+        files={**_BROKEN, **numpy(OTHER)}, config=_BROKEN_ENV, codes=("TM401",)
+    ),
+    "environment of uv that is not on PATH": Image(
+        files={
+            **PYTHON,
+            **venv("app/.venv"),
+            **numpy(WANTED, "app/.venv/lib/python3.11/site-packages"),
+        },
+        config=_env(WorkingDir="/app"),
+        codes=("TM420",),
+    ),
+    "package of the system beside a venv": Image(
+        files={**debian(), **venv("opt/venv", home="/usr/bin")},
+        config=_SYSTEM_VENV,
+        expected=(f"numpy=={OTHER}",),
+        codes=("TM420",),
+    ),
+    "package of the system in a venv that shares it": Image(
+        files=_SHARED, config=_SYSTEM_VENV, codes=("TM401",)
+    ),
+    "environment of conda that nothing activates": Image(
+        files=_CONDA, config={"Env": ["PATH=/opt/conda/bin:/usr/bin:/bin"]}, codes=("TM401",)
+    ),
+    "develop, source moved on": Image(
+        files={
+            **PYTHON,
+            f"{SITE}/numpy.egg-link": b"/src\n.",
+            f"{SITE}/easy-install.pth": b"/src\n",
+            **copied(OTHER, "src"),
+            "src/numpy.egg-info/PKG-INFO": f"Name: numpy\nVersion: {WANTED}\n".encode(),
+        },
+        config=_env(),
+        codes=("TM421",),
+    ),
+    "alternative of another prefix": Image(
+        files={**_ALTERNATIVE, "etc/alternatives/python": link("/opt/other/bin/python3.11")},
+        config=_env(),
+        codes=("TM420",),
+    ),
+    "package before a namespace": Image(
+        files={**PYTHON, **_A_B, "vendor/a/__init__.py": b""},
+        config=_env("PYTHONPATH=/vendor"),
+        expected=("a.b==1.0",),
+        codes=("TM420",),
+    ),
+    "empty package in the working directory": Image(
+        files={**GOOD, "app/numpy/__init__.py": b""},
+        config=_env(WorkingDir="/app"),
+        codes=("TM421",),
+    ),
+    "loop over directories that may be there": _by_script(
+        'for d in /none /vendor; do\n  [ -d "$d" ] || continue\n'
+        '  export PYTHONPATH="$d${PYTHONPATH:+:$PYTHONPATH}"\ndone\nexec "$@"',
+        _COPIED,
+    ),
+    "variable before exec": _by_script(
+        ': "${EXTRA:=/vendor}"\nPYTHONPATH=$EXTRA exec "$@"', _COPIED
+    ),
+    "variable before a function": _by_script(
+        'run() {\n  exec "$@"\n}\nPYTHONPATH=/vendor run "$@"', _COPIED
+    ),
+    "settings of a file that may be there": _by_script(
+        'set -a\n[ -f /etc/app.env ] && . /etc/app.env\nset +a\nexec "$@"',
+        {**_COPIED, "etc/app.env": b"PYTHONPATH=/vendor\n"},
+    ),
+}
+RIGHT |= {
+    "venv that was moved, by its Python": Image(
+        files=_MOVED, config={"Env": ["PATH=/srv/venv/bin:/usr/local/bin:/bin"]}
+    ),
+    "first line longer than older kernels read": Image(
+        files={
+            **PYTHON,
+            **venv(f"opt/{'v' * 130}"),
+            **numpy(WANTED, f"opt/{'v' * 130}/lib/python3.11/site-packages"),
+            "usr/local/bin/serve": f"#!/opt/{'v' * 130}/bin/python3\nimport app\n".encode(),
+        },
+        config=_env(Cmd=["serve"]),
+    ),
+    "broken link to a Python before the right one": Image(
+        files={**_BROKEN, **numpy()}, config=_BROKEN_ENV
+    ),
+    "environment of uv elsewhere": Image(
+        files={
+            **PYTHON,
+            **venv("opt/venv"),
+            **numpy(WANTED, _VENV_SITE),
+            "app/pyproject.toml": b'[project]\nname = "a"\nversion = "1"\n',
+        },
+        config=_env(
+            *("UV_PROJECT_ENVIRONMENT=/opt/venv", "UV_NO_SYNC=1", "UV_OFFLINE=1"),
+            Cmd=["uv", "run", "python", "-m", "main"],
+            WorkingDir="/app",
+        ),
+    ),
+    "package of a venv before that of the system": Image(
+        files={**_SHARED, **numpy(WANTED, _VENV_SITE)}, config=_SYSTEM_VENV
+    ),
+    "environment of conda by PATH": Image(
+        files=_CONDA, config={"Env": ["PATH=/opt/conda/envs/app/bin:/opt/conda/bin:/usr/bin:/bin"]}
+    ),
+    "alternative": Image(
+        files={**_ALTERNATIVE, "etc/alternatives/python": link("/usr/bin/python3.11")},
+        config=_env(),
+    ),
+    "namespace of two directories": Image(
+        files={**PYTHON, **_A_B, "vendor/a/c/__init__.py": b""},
+        config=_env("PYTHONPATH=/vendor"),
+        expected=("a.b==1.0",),
+    ),
+    "directory of packages that is a link": Image(
+        files={**_LINKED, SITE: link("/opt/site")}, config=_env()
+    ),
+}

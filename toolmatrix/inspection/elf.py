@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import IO, Any
 
-from toolmatrix.images.streams import BLOCK, Readable, Section, first, section
+from toolmatrix.images.streams import BLOCK, Readable, Section, section
 from toolmatrix.inspection import dynamic
 from toolmatrix.inspection.dynamic import CUDA, Dynamic
 from toolmatrix.value import Value
@@ -373,7 +373,12 @@ def _whole(head: bytes, stream: Readable, size: int) -> IO[bytes] | Section:
     source = section(stream) if size > _AT_ONCE else None
     if source is not None:
         return source.part(source.position - len(head), size)
-    return io.BytesIO(head + first(size - len(head), stream))
+    # Pieces that are joined would be there twice.
+    file = io.BytesIO()
+    file.write(head)
+    while (left := size - file.tell()) > 0 and (data := stream.read(min(left, BLOCK))):
+        file.write(data)
+    return file
 
 
 # Bytes of a small file as far as they exist, by default all.
@@ -418,7 +423,7 @@ def _data_of(file: IO[bytes] | Section, whole: int) -> Iterator[bytes]:
 
 class _Large:
     def __init__(self) -> None:
-        self.pieces: list[bytes] = []
+        self.head = io.BytesIO()
         self.count = 0
         self.tail: deque[bytes] = deque()
         self.behind = 0
@@ -438,12 +443,13 @@ class _Large:
         begin = self.count
         self.count += len(data)
         if begin < _WHOLE:
-            self.pieces.append(data)
+            self.head.seek(begin)
+            self.head.write(data)
             return
         # The dynamic section lies with the data, behind the code: in a library of a gigabyte far from head and end.
         if self.start < 0:
             try:
-                self.start, _ = dynamic.File(io.BytesIO(b"".join(self.pieces))).dynamic
+                self.start, _ = dynamic.File(self.head).dynamic
             except dynamic.DamagedElf:
                 self.start = 0
         if self.start < self.count and begin < self.start + _DYNAMIC:
@@ -457,7 +463,7 @@ class _Large:
     def data_of(self, data: bytes) -> Iterator[bytes]:
         if self.code is None and self.count >= _HEAD:
             try:
-                self.code = dynamic.File(io.BytesIO(b"".join(self.pieces))).code
+                self.code = dynamic.File(self.head).code
             except dynamic.DamagedElf:
                 self.code = []
         begin = position = self.count - len(data)
@@ -469,7 +475,8 @@ class _Large:
 
     def file(self) -> Windows:
         tail = (self.count - self.behind, b"".join(self.tail))
-        return Windows(self.count, [(0, b"".join(self.pieces)), (self.start, self.dynamic), tail])
+        head = (0, self.head.getvalue())
+        return Windows(self.count, [head, (self.start, self.dynamic), tail])
 
 
 def _recorded(file: IO[bytes] | Section) -> dict[str, Any]:

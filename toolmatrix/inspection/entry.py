@@ -474,7 +474,13 @@ def starts(view: View) -> Iterator[Start]:
         called = which(name)
         if called:
             yield Start(
-                called=called, words=name, env=env, first=folder, folder=folder, unknown=unknown
+                called=called,
+                words=name,
+                env=env,
+                first=folder,
+                folder=folder,
+                is_alone=True,
+                unknown=unknown,
             )
 
 

@@ -47,6 +47,8 @@ _WITHOUT_EFFECT = (
     *(":", "true", "umask", "ulimit", "trap", "alias", "unalias", "wait", "times", "jobs"),
     *("bind", "complete", "enable", "disown"),
 )
+# Commands of the shell that run others, which get the variables before them.
+_RUNNING = ("exec", "eval", ".", "source")
 _SILENT = ("sleep", "mkdir", "chmod", "chown", "touch")
 _DECLARES = ("export", "readonly", *LOCAL)
 
@@ -271,8 +273,11 @@ class Shell:
         ):
             return self._conda(words, state)
         if name in state.functions:
-            return self._call(state.functions[name], words, state)
+            return self._call(state.functions[name], words, state, before)
         if name in _BUILTINS:
+            for variable, value in before.items() if name in _RUNNING else ():
+                state.set(variable, value)
+                state.exported.add(variable)
             done = _BUILTINS[name](self, words, state)
             return [state] if done is None else done
         if name in ("break", "continue", "return", "exit"):
@@ -339,9 +344,15 @@ class Shell:
         path = self.view.which(name, state.variables)
         return f"/{path}" if path else ""
 
-    def _call(self, body: syntax.Node | None, words: list[str], state: State) -> list[State]:
+    def _call(
+        self, body: syntax.Node | None, words: list[str], state: State, before: Mapping[str, str]
+    ) -> list[State]:
         arguments, state.arguments = state.arguments, tuple(words[1:])
         shadowed, state.shadowed = state.shadowed, {}
+        for variable, value in before.items():
+            state.shadow(variable)
+            state.set(variable, value)
+            state.exported.add(variable)
         states = self._each(body, [state]) if body is not None else [state]
         for result in states:
             result.arguments = arguments
