@@ -206,12 +206,12 @@ class LibrarySearch:
 
     def find(self, name: str, path: str, dynamic: Dynamic) -> str:
         """The library that the loader takes for a name that a file needs; empty where it finds none or stops."""
-        library = self._taken(name, path, dynamic)
+        library = self._searched(name, path, dynamic)
         if library and library not in self.files:
             self.stopped[name] = library
         return library if library in self.files else ""
 
-    def _taken(self, name: str, path: str, dynamic: Dynamic) -> str:
+    def _searched(self, name: str, path: str, dynamic: Dynamic) -> str:
         folder, slash, base = name.rpartition("/")
         if slash:
             return self._first(self.path.expanded((folder,), path), base)
@@ -432,7 +432,7 @@ def library_path(view: View) -> LibraryPath:
         return bare.replace(variable=variable, system=system, is_musl=True)
     return bare.replace(
         variable=variable,
-        cache=_listed(view),
+        cache=_of_ldconfig(view),
         system=(lib, f"usr/{lib}", "lib", "usr/lib"),
     )
 
@@ -445,7 +445,7 @@ def _variable(view: View) -> Iterator[str]:
         yield folder if folder.startswith(("/", "$")) else posixpath.join(start, folder)
 
 
-def _listed(view: View) -> dict[str, list[str]]:
+def _of_ldconfig(view: View) -> dict[str, list[str]]:
     cache = _cache(view.tree.content(_CACHE) or b"")
     folders = {posixpath.dirname(path) for path in chain.from_iterable(cache.values())}
     if len(folders) > MOST_SEARCHED:

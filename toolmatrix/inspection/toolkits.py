@@ -185,9 +185,9 @@ def record_taken(
         libraries = {*loader.loaded_libraries(search, wanted, own).values()} - {""}
         if not wanted:
             libraries = search.first(lambda name: component_of(name) == component)  # noqa: B023
-        found = [*libraries] if len(libraries) == 1 else []
+        decided = [*libraries] if len(libraries) == 1 else []
         # On a newer processor the loader takes a variant.
-        for library in (*found, *search.alternatives.get("".join(found), ())):
+        for library in (*decided, *search.alternatives.get("".join(decided), ())):
             record.take(component, library)
             for sighting in record.components.get(component, ()) if component == "cuda" else ():
                 if sighting.where == library:
