@@ -454,7 +454,10 @@ def refused(questions: list[RenderQuestion]) -> list[tuple[str, ...]]:
 
 
 def in_turn(every: list[RenderQuestion]) -> list[RenderQuestion]:
-    """Each twelfth release (of wheels each 24th), by turns for its targets and archs; the newest for all of them."""
+    """Each twelfth release (of wheels each 24th), by turns for its targets and archs; the newest for all of them.
+
+    Of a part of the sweep a quarter of the older ones.
+    """
     releases: dict[tuple[str, ...], dict[str, list[RenderQuestion]]] = {}
     for one in every:
         of = releases.setdefault((one.recipe, one.component, one.from_), {})
@@ -462,7 +465,7 @@ def in_turn(every: list[RenderQuestion]) -> list[RenderQuestion]:
     found = []
     for (recipe, *_), of in releases.items():
         *older, newest = of.values()
-        apart = 24 if recipe == "wheel" else 12
+        apart = (24 if recipe == "wheel" else 12) * (1 if WHOLE else 4)
         found += [places[turn % len(places)] for turn, places in enumerate(older[::apart])]
         found += newest
     return found
