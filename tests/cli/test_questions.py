@@ -41,9 +41,6 @@ if TYPE_CHECKING:
         ("torch --with cuda==8.0 --from wheel", 0, ["torch 1.0.0+cu80", "whl/cu80/torch_stable"]),
         # What rocminfo shows there.
         ("torch --device 'Ryzen AI Max+ 395' --from wheel", 0, ["device gfx1151"]),
-        # METADATA, and the libraries that its wheel needs.
-        ("lmdeploy", 0, ["lmdeploy 0.18.0", "cuda 12."]),
-        ("lmdeploy==0.18.0 torch==2.14.0", 1, []),
     ],
 )
 def test_resolve(real: Cli, line: str, code: int, parts: list[str]) -> None:
