@@ -34,9 +34,8 @@ if TYPE_CHECKING:
         # Support notice 34 of RAPIDS.
         ("cuml --device 'GTX 1080'", 0, ["cuml 23.12.0"]),
         ("cudf==26.10.2 --device P100", 1, []),
-        # README of each at the commit that names the list.
+        # README of torch-sparse at the commit that names the list.
         ("torch-sparse --with torch==1.12.1 --from wheel", 0, ["torch-sparse 0.6.15"]),
-        ("torch-cluster --with torch==2.6.0 --from wheel", 0, ["torch-cluster 1.6.3"]),
         # PyTorch's page of previous versions.
         ("torch --with cuda==8.0 --from wheel", 0, ["torch 1.0.0+cu80", "whl/cu80/torch_stable"]),
         # What rocminfo shows there.
