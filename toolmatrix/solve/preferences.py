@@ -23,6 +23,7 @@ from toolmatrix.solve.engine import Support
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.known import names_releases
 from toolmatrix.solve.parts import EVIDENCE, SEVERAL, union
+from toolmatrix.solve.request import BEST_EVIDENCE
 from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
@@ -224,6 +225,8 @@ def of_its_time(assembly: Assembly, joined: Joined) -> Iterator[Support]:
         for position, day in enumerate(assembly.component(first).dates):
             if day and left & 2 << position:
                 days[day] = days.get(day, 0) | 2 << position
+        # The oldest is meant that will do, however old it is.
+        nearest = assembly.request.prefer == BEST_EVIDENCE
         for name, variable in variables.items():
             head = components[name]
             if variable.number > variables[first].number and head["scheme"] == "pep440":
@@ -233,7 +236,7 @@ def of_its_time(assembly: Assembly, joined: Joined) -> Iterator[Support]:
                     continue
                 # What nothing needs stays away.
                 always = 1 | (_declaring(assembly.index, name, first) if wanted else 0)
-                for weight, out, anchor_mask in _of_its_time(facts, days):
+                for weight, out, anchor_mask in _of_its_time(facts, days, nearest=nearest):
                     yield _support(
                         variables[first], variable, out | always, weight, Fallback, anchor_mask
                     )
@@ -307,14 +310,16 @@ def _stands_alone(index: Index, package: str) -> bool:
     )
 
 
-def _of_its_time(facts: ComponentFacts, days: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
+def _of_its_time(
+    facts: ComponentFacts, days: Mapping[str, int], *, nearest: bool
+) -> Iterator[tuple[int, int, int]]:
     """The weights of releases of a component, and the days for which releases weigh that, both as masks."""
     for weight, years in (_BY_THEN, 0), (_A_YEAR_LATER, 1):
         outs: dict[int, int] = {}
         for day, mask in days.items():
             out = _out_by(facts, _years_later(day, years))
             # A series that another one had followed a year before was old by then: the next may be nearer.
-            if weight == _BY_THEN:
+            if weight == _BY_THEN and nearest:
                 out &= ~_out_by(facts, _years_later(day, -1), followed=True)
             if out:
                 outs[out] = outs.get(out, 0) | mask
