@@ -659,6 +659,22 @@ def test_files_are_not_read_outside_the_repository(tmp_path: Path) -> None:
         toolmatrix.env(inside)
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("onnxruntime==1.20.1", "1.20.1 as onnxruntime-gpu  "),
+        ("jax==0.4.30", "0.4.30 as jax[cuda12]  "),
+        ("jax[cuda12]==0.4.30", "0.4.30  "),
+    ],
+)
+def test_the_package_for_a_device_is_named_beside_the_written_one(
+    written: str, shown: str, real: Cli, here: Path
+) -> None:
+    write(here, {"requirements.txt": f"{written}\n"})
+    out = real("env", ".", "--device", "RTX 4090").out
+    assert f"  {written}  {shown}" in out
+
+
 @pytest.mark.parametrize("release", ["1.13.1", "2.1.0", "2.4.1", "2.8.0"])
 def test_what_resolve_answers_is_not_changed(release: str, tmp_path: Path) -> None:
     wanted = (f"torch=={release}", "torchvision", "torchaudio")

@@ -36,6 +36,7 @@ TOOLS = ("uv", "pip")
 _MOST = 3
 _EXTRAS = re.compile(r"\[[^\]]*\]")
 _NAME = re.compile(r"[\w.-]+")
+_PACKAGE = re.compile(r"[\w.-]+(\[[^\]]*\])?")
 _IMPORTED = "the code imports {}, and no file says which release it is written for"
 
 
@@ -298,6 +299,18 @@ class CaseReport:
         """The release of a component on the first target."""
         first = next(iter(self.resolution.targets), "") if self.resolution else ""
         return self.resolution.chosen(first).get(component) if self.resolution else None
+
+    def release(self, line: CaseLine) -> str:
+        """The release that a line gets, with the package that has it where the line names another."""
+        version = self.version(line.component) or "-"
+        builds = self.environments()[0].builds if self.resolution else ()
+        for build in builds:
+            name = _PACKAGE.match(build.requirement)
+            if build.component == line.component and name and line.part.item.kind == PIP:
+                written = f"{line.package}[{','.join(sorted(line.part.item.extras))}]"
+                if name[0] not in (line.package, written):
+                    return f"{version} as {name[0]}"
+        return version
 
     def local(self, component: str) -> str:
         """The release of a component with the line of its build on the first target, "" without builds."""
@@ -563,7 +576,7 @@ class CaseReport:
                 f"import {printable(line.text)}"
                 if line.part.item.imported and not line.is_use
                 else printable(line.text),
-                self.version(line.component) or "-",
+                self.release(line),
                 printable(str(line.where)),
                 "reported" if line.is_reported else "",
             )
