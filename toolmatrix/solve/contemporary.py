@@ -7,7 +7,7 @@ from toolmatrix.solve.assemble import Assembly, assembled
 from toolmatrix.solve.engine import Conflict
 from toolmatrix.solve.known import BOUND
 from toolmatrix.solve.parts import Statement
-from toolmatrix.solve.request import Request, with_defaults
+from toolmatrix.solve.request import Request, with_default_accelerators
 from toolmatrix.solve.resolve import Resolution, attach_evidence, without_unread
 from toolmatrix.solve.revised import revised
 from toolmatrix.solve.support import targets_of
@@ -18,7 +18,7 @@ def contemporary(index: Index, request: Request) -> Resolution | None:
 
     None where there is none, or where the few pairs that are looked at lead to none.
     """
-    for variant in with_defaults(index, request):
+    for variant in with_default_accelerators(index, request):
         assembly = assembled(index, variant)
         unread, solution = without_unread(assembly)
         if isinstance(solution, Conflict):

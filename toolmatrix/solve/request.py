@@ -139,14 +139,7 @@ _NONE = "none"
 _WHEEL = "wheel"
 
 
-def with_defaults(index: Index, request: Request) -> Iterator[Request]:
-    """The request with each accelerator that its targets may have, then with wheels where building is the default."""
-    yield from _with_accelerators(index, request)
-    if request.or_wheels:
-        yield from _with_accelerators(index, _as_wheels(request))
-
-
-def _with_accelerators(index: Index, request: Request) -> Iterator[Request]:
+def with_default_accelerators(index: Index, request: Request) -> Iterator[Request]:
     """The request, then the same with accelerators on targets without a named one, the fewest first.
 
     A named accelerator is never dropped: `--accelerator none` has to be requested.
@@ -176,7 +169,7 @@ def _with_accelerators(index: Index, request: Request) -> Iterator[Request]:
         yield variant
 
 
-def _as_wheels(request: Request) -> Request:
+def as_wheels(request: Request) -> Request:
     """The same request with wheels instead of a build."""
     asks = tuple(
         ask.replace(selector=_WHEEL, text=f"--from {_WHEEL}") if ask.option == "from" else ask

@@ -10,7 +10,7 @@ from toolmatrix.solve.assemble import Assembly, assembled
 from toolmatrix.solve.engine import Conflict, settle, solve
 from toolmatrix.solve.known import BOUND, UNJOINED, Relations
 from toolmatrix.solve.parts import Pin, Statement
-from toolmatrix.solve.request import REQUIREMENT, with_defaults
+from toolmatrix.solve.request import REQUIREMENT, as_wheels, with_default_accelerators
 from toolmatrix.solve.revised import TRIES, revised
 from toolmatrix.solve.support import Choice, targets_of
 from toolmatrix.value import Value
@@ -125,20 +125,31 @@ def _matching_lines(assembly: Assembly) -> list[int]:
 
 
 def attempt(index: Index, request: Request) -> Resolution | Assembly:
-    """The best answer, or the problem that has none: of what defaults leave open, the first that is known.
+    """The best answer, or the problem that has none; with the defaults where they give an answer that is known.
 
     An unread fact never moves what was asked for to another release. Of the rest every unread fact binds that can, so
     that an answer rests on what is known; one that cannot is `unread` in the answer: neither yes nor no.
     """
-    candidates = with_defaults(index, request)
-    # Where nothing helps, explain the first: others would blame accelerators that the request never named.
-    best = _uncontested(_attempt, index, next(candidates))
-    for candidate in candidates:
-        if isinstance(best, Resolution) and best.known:
-            break
-        answer = _uncontested(_attempt, index, candidate)
-        if isinstance(answer, Resolution) and (answer.known or isinstance(best, Assembly)):
-            best = answer
+    built = _with_accelerators(index, request)
+    if not request.or_wheels or (isinstance(built, Resolution) and built.known):
+        return built
+    installed = _with_accelerators(index, as_wheels(request))
+    is_better = isinstance(installed, Resolution) and (
+        installed.known or isinstance(built, Assembly)
+    )
+    return installed if is_better else built
+
+
+def _with_accelerators(index: Index, request: Request) -> Resolution | Assembly:
+    first, *others = with_default_accelerators(index, request)
+    best = _uncontested(_attempt, index, first)
+    # Where no accelerator helps, explain the default: the others would blame accelerators that the request never named.
+    refused = isinstance(best, Assembly)
+    unread = () if isinstance(best, Assembly) else best.unread
+    for other in others if refused or any(one.component == "accelerator" for one in unread) else ():
+        answer = _uncontested(_attempt, index, other)
+        if isinstance(answer, Resolution) and (refused or answer.known):
+            return answer
     return best
 
 
@@ -295,7 +306,7 @@ def _best_supported(index: Index, request: Request) -> _Solved | None:
 
 def _solved(index: Index, request: Request) -> Iterator[_Solved]:
     """The best answer that rests on nothing unread, by default accelerator, each with its problem."""
-    for variant in with_defaults(index, request):
+    for variant in with_default_accelerators(index, request):
         assembly = Assembly(index, variant)
         if variant.min_evidence:
             known = _known(assembly, TRIES)
