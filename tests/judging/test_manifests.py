@@ -534,7 +534,7 @@ ON_MACHINES: list[tuple[str, str, dict[str, Any], str, list[str], str]] = [
         ),
         RTX_5090,
         "no",
-        ["TM106 + RTX 5090 + torchvision==0.21.0", "TM106 + torch==2.8.0 + torchvision==0.21.0"],
+        ["TM106 + torch==2.8.0 + torchvision==0.21.0"],
         "pip install torch==2.8.0 torchvision==0.23.0 torchaudio==2.8.0",
     ),
     # An older release takes a pin of what is then too new.

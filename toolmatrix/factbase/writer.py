@@ -315,7 +315,7 @@ class _Writer:
             "channels.json": _dump(channels),
             "owners.json": _dump({name: sorted(of) for name, of in sorted(self.owners.items())}),
             "images.json": _dump(self.images),
-            "packages.json": _dump({**matrix.packages, **self.packages()}),
+            "packages.json": _dump(dict(sorted((matrix.packages | self.packages()).items()))),
             "products.json": _dump(self.products()),
             "reports.json": _dump(self.reports()),
             "support.json": _dump(self.support()),
