@@ -22,8 +22,11 @@ REGISTRY = re.compile(
     r"\b(pypi|pythonhosted|anaconda|conda|registry[\w-]*|npmjs|crates|rubygems|maven|docker|quay|[gn]vcr|g[hc]*r)"
     r"\.(org|io|com|docker)\b"
 )
-IMAGE = re.compile(r'image: ("[^"]*"|[\w./:-]+)|- \["\{,[\w./,-]+/\}[^"]*"')
-"""What a build begins from is called as the builder takes it, with its host; and so are images in lists of them."""
+IMAGE = re.compile(
+    r'image: ("[^"]*"|[\w./:-]+)|- \["\{,[\w./,-]+/\}[^"]*"|docker_package: docker\.io'
+)
+"""What a build begins from is called as the builder takes it, with its host; and so are images in lists of them.
+Debian calls its package of Docker so."""
 
 # Rows of the probe that the matrix does not follow, with the reason.
 NOT_FOLLOWED = {

@@ -373,9 +373,11 @@ def test_pip_replaces_what_conda_installed(index: Index) -> None:
     assert effects(index, "\n".join(lines) + "\n", "environment.yml") == expected
 
 
-def test_a_project_has_a_lock(index: Index) -> None:
+def test_a_project_without_a_lock_gets_what_is_new_today(index: Index) -> None:
     text = '[project]\nname = "a"\nversion = "1"\ndependencies = ["torch==2.1.0", "numpy"]\n'
-    assert effects(index, text, "pyproject.toml") == []
+    assert effects(index, text, "pyproject.toml") == [
+        "warning TM112 numpy line 4 breaks torch pin numpy==1.26.4"
+    ]
 
 
 def test_the_sentence_names_both_lines_and_both_builds(index: Index) -> None:
