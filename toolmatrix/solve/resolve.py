@@ -145,8 +145,8 @@ def _with_accelerators(index: Index, request: Request) -> Resolution | Assembly:
     best = _uncontested(_attempt, index, first)
     # Where no accelerator helps, explain the default: the others would blame accelerators that the request never named.
     refused = isinstance(best, Assembly)
-    unread = () if isinstance(best, Assembly) else best.unread
-    for other in others if refused or any(one.component == "accelerator" for one in unread) else ():
+    unread = set() if isinstance(best, Assembly) else {line.component for line in best.unread}
+    for other in others if refused or "accelerator" in unread else ():
         answer = _uncontested(_attempt, index, other)
         if isinstance(answer, Resolution) and (refused or answer.known):
             return answer
