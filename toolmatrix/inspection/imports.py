@@ -11,7 +11,8 @@ import ast
 import posixpath
 import re
 import warnings
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 from toolmatrix.inspection.entry import Start
 from toolmatrix.inspection.model import FilePattern
@@ -180,8 +181,7 @@ class _Site:
 
     # Whether this Python has a change.
     def _has(self, change: str) -> bool:
-        first = load_yaml(of_package("inspection", "pythons.yaml"))[change]["since"]
-        return _number(self.series) >= _number(first)
+        return _number(self.series) >= _number(_changes()[change]["since"])
 
     # Whether the directory of the script, or the working directory, is left out.
     def _is_safe(self) -> bool:
@@ -411,6 +411,13 @@ class _Site:
             self._doubt(path)
         else:
             self.folders.setdefault(path, Folder(path=path, origin=origin))
+
+
+# Changes of what is on the import path, each with the first Python that has it: read once for all starts of an image.
+@cache
+def _changes() -> Mapping[str, Mapping[str, str]]:
+    changes: Mapping[str, Mapping[str, str]] = load_yaml(of_package("inspection", "pythons.yaml"))
+    return changes
 
 
 def _number(series: str) -> tuple[int, ...]:

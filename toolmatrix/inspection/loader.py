@@ -394,7 +394,7 @@ class LibraryPath(Value):
 
     @property
     def fixed(self) -> list[str]:
-        """Those of the variable that do not lie relative to a program."""
+        """Those of the variable that are not relative to a program."""
         return self.expanded([folder for folder in self.variable if "ORIGIN" not in folder], "")
 
     @property
@@ -454,7 +454,7 @@ def _of_ldconfig(view: View) -> dict[str, list[str]]:
     return cache
 
 
-# The plain entries of the cache; the variants for newer processors lie beside the files.
+# The plain entries of the cache; the variants for newer processors are beside the files.
 def _cache(data: bytes) -> dict[str, list[str]]:
     data = data[max(0, data.find(_CACHED_FROM)) :]
     if not data.startswith(_CACHED_FROM) or len(data) < _CACHE_HEAD:

@@ -124,7 +124,7 @@ class Files:
         return other
 
     def has(self, name: str) -> bool:
-        """Whether a file lies beside the one that is read."""
+        """Whether a file is beside the one that is read."""
         return self.at_hand and os.path.isfile(os.path.join(self.folder, name))
 
     def beside(self, name: str, of: str = "") -> FileText | None:

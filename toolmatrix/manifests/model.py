@@ -292,7 +292,7 @@ class ManifestEnvironment(Value):
 class ProjectManifest(Value):
     """A file read: its environments, what was not read, and all files that it was read from, itself first.
 
-    `locked`: a lock lies beside it, which says what is installed of a project.
+    `locked`: a lock is beside it, which says what is installed of a project.
     """
 
     kind: str
