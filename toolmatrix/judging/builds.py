@@ -119,9 +119,9 @@ def _needs(run: Installation, part: RequestedPart, needed: str, kind: str) -> tu
     named = needed in run.installed and run.installed[needed].named
     isolated = f"the build imports {needed}, which an isolated one does not have"
     share = "name it in no-build-isolation-package of uv, or build it where all is installed"
-    # Tools that install projects isolate builds.
-    if kind == "pyproject" and not _SHARED.search(text):
-        return isolated, share, "warning"
+    # Tools that install projects isolate builds, and make those that they do not isolate last.
+    if kind == "pyproject":
+        return ("", "", "") if _SHARED.search(text) else (isolated, share, "warning")
     beside = command and any(other.component == needed for other in command.parts)
     if command is None or (run.opaque and not beside):
         return "", "", ""
