@@ -14,6 +14,7 @@ from toolmatrix.request.judgement import (
     RequestedPart,
     builds,
     finding_fields,
+    has_answer,
     refused,
 )
 from toolmatrix.solve.request import Ask, Request
@@ -39,7 +40,7 @@ def pinned(
                 continue
             alone, together = request((part,)), request((part, library))
             # The package of the library is for one toolkit, and builds for others do not require it.
-            if refused(index, alone.replace(asks=(*alone.asks, toolkit))):
+            if not has_answer(index, alone.replace(asks=(*alone.asks, toolkit))):
                 continue
             outcome = refused(index, together.replace(asks=(*together.asks, toolkit)))
             lines = [line for core in outcome.cores for line in core.lines] if outcome else []

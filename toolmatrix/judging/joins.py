@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from toolmatrix.factbase import evidence as words
 from toolmatrix.judging.toolkits import LOADABLE, loads_toolkit, without_loaded_toolkit
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import CHANNEL, CONDA, IMAGE
 from toolmatrix.request.judgement import FINE, REFUSED, UNKNOWN, JudgedPair, builds
 from toolmatrix.request.manifests import plain
+from toolmatrix.solve.pairs import RequestFacts
 from toolmatrix.solve.resolve import Resolution, attempt
 
 TYPE_CHECKING = False
@@ -17,17 +20,25 @@ if TYPE_CHECKING:
     from toolmatrix.factbase.index import Index
     from toolmatrix.manifests.model import Item
     from toolmatrix.request.judgement import RequestedPart
-    from toolmatrix.solve.pairs import RequestFacts
-    from toolmatrix.solve.request import Request
+    from toolmatrix.solve.request import Ask, Request
 
 
 def joined_by_releases(
-    index: Index, part: RequestedPart, other: RequestedPart, facts: RequestFacts
+    index: Index, part: RequestedPart, other: RequestedPart, request: Request
 ) -> JudgedPair | None:
-    """A pair that facts about releases join, with the best of them; None where none does."""
-    at = index.scale(part.component).select(part.asks[0].selector)
-    partner = facts.at(at).partner(other.component)
-    wanted = index.scale(other.component).select(other.asks[0].selector)
+    """A pair that facts about releases join under a request, with the best of them; None where none does."""
+    proof = _best_of_releases(index, request, part.asks[0], other.asks[0])
+    return JudgedPair(part, other, FINE, *proof, bound=False) if proof else None
+
+
+# The files of a folder, and what edits make of them, have most pairs in common.
+@lru_cache(maxsize=1024)
+def _best_of_releases(
+    index: Index, request: Request, own: Ask, other: Ask
+) -> tuple[str, tuple[str, ...]] | None:
+    at = index.scale(own.component).select(own.selector)
+    partner = _request_facts(index, request, own.component).at(at).partner(other.component)
+    wanted = index.scale(other.component).select(other.selector)
     speaking = [
         fact
         for fact in partner.facts
@@ -43,18 +54,28 @@ def joined_by_releases(
         for cite in index.cites(fact.cites)
         if cite.touches(fact.touching)
     ]
-    return JudgedPair(part, other, FINE, best, tuple(dict.fromkeys(cites))[:4], bound=False)
+    return best, tuple(dict.fromkeys(cites))[:4]
+
+
+_request_facts = lru_cache(maxsize=256)(RequestFacts)
 
 
 def joined_by_builds(
     index: Index, part: RequestedPart, other: RequestedPart, request: Request
 ) -> JudgedPair:
     """A pair of packages of which one is compiled against the other: fine if the request of both has a known answer."""
+    proof = _known_answer(index, request, part.component, other.component)
+    return JudgedPair(part, other, *(proof or (UNKNOWN, "", ())), bound=True)
+
+
+@lru_cache(maxsize=256)
+def _known_answer(
+    index: Index, request: Request, *about: str
+) -> tuple[str, str, tuple[str, ...]] | None:
     answer = attempt(index, request)
-    if isinstance(answer, Resolution) and answer.known:
-        proof = support(index, answer, part.component, other.component)
-        return JudgedPair(part, other, FINE, *proof, bound=True)
-    return JudgedPair(part, other, UNKNOWN, "", (), bound=True)
+    if not isinstance(answer, Resolution) or not answer.known:
+        return None
+    return FINE, *support(index, answer, *about)
 
 
 def beside_toolkit(

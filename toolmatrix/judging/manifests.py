@@ -1,15 +1,12 @@
 """Judges what a manifest asks for: which of it a hard fact refuses, what facts join, and of what none speaks.
 
-An environment is not one question: a wheel may bring a CUDA of its own beside that of an image, and two may bring two.
-So the toolkit is asked about with the code that it makes, and each package that computes on an accelerator by itself,
-with those that facts tie to it and all that is on no accelerator. A refusal holds where every machine and accelerator
-that the file leaves open refuses it.
+A refusal holds where every machine and accelerator that the file leaves open refuses it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 
 from toolmatrix.codes.manifests import (
     BuiltBySource,
@@ -36,14 +33,12 @@ from toolmatrix.judging.joins import (
     unlisted_of_conda,
 )
 from toolmatrix.judging.libraries import Loading
-from toolmatrix.judging.soundness import Soundness
+from toolmatrix.judging.questions import SOURCE, WHEEL, EnvironmentQuestions, part_key
 from toolmatrix.judging.stubs import stubs
-from toolmatrix.judging.toolkits import LOADABLE, loads_toolkit, needs_toolkit, widened
 from toolmatrix.judging.uses import removed
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import CONDA, IMAGE, PIP, SYSTEM_PIP, ProjectManifest, Traced
 from toolmatrix.request import manifests as reading
-from toolmatrix.request.fields import Fields
 from toolmatrix.request.judgement import (
     ARCH,
     DEVICE,
@@ -59,26 +54,19 @@ from toolmatrix.request.judgement import (
     RequestedPart,
     RequestedParts,
     builds,
-    by_command,
     finding_fields,
     is_file,
     refused,
-    wheel_accelerators,
     with_indexes,
     with_reason,
 )
-from toolmatrix.request.machine import ANY_MACHINE, TargetMachine, device_accelerator
-from toolmatrix.request.read import context, option
+from toolmatrix.request.machine import ANY_MACHINE, TargetMachine
 from toolmatrix.solve.grounds import Core
-from toolmatrix.solve.pairs import RequestFacts
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Request
 from toolmatrix.solve.resolve import Resolution, Unsatisfiable, attempt, resolve
 from toolmatrix.wording import listing
 
-_WHEEL, _SOURCE = "wheel", "source"
-# What tells whether the system has the libraries that a wheel was built beside.
-_SYSTEM = frozenset(("distro", "glibc", "libstdcxx"))
 # What an answer says of running on a device.
 _RUNNING = (DEVICE, ARCH, "cuda", "driver")
 
@@ -139,7 +127,7 @@ def _environment(
     run = Installation(index, parts, environment.targets[0])
 
     def request(parts: Sequence[RequestedPart]) -> Request:
-        return environment.request(parts, environment.targets[0], _WHEEL, environment.accelerator)
+        return environment.request(parts, environment.targets[0], WHEEL, environment.accelerator)
 
     refusals = after_installs(run, [*environment.refusals()], request)
     for replaced, finding, about in unbuildable(run, parts, manifest.kind, refusals):
@@ -172,30 +160,10 @@ def judge_pairs(index: Index, judgement: JudgedManifest) -> Iterator[JudgedPair]
         yield from with_reason(index, pairs)
 
 
-class _Environment:
-    def __init__(self, index: Index, parts: RequestedParts, machine: TargetMachine) -> None:
-        self.index = index
-        self.components = index.header["components"]
-        self.packages = {*index.packages().values()}
-        self.name = parts.name
-        self.parts = parts.parts
-        self.machine = parts.machine
-        self.missing = parts.missing
-        self.images = parts.images
-        self.items = parts.items
-        self.soundness = Soundness(index, parts)
-        self.written = parts.written or parts.parts
-        self.targets = reading.targets(index, parts, machine.targets)
-        # What it runs on, and the accelerator of that; empty where the file alone is asked about.
-        self.runtime = tuple(part for part in parts.parts if part.component in RUNTIME)
-        self.needed = device_accelerator(index, [part.asks[0] for part in self.runtime])
-        own = index.header["targets"][self.targets[0]]["accelerator"]
-        # The accelerator of a target is only a default; a file chooses it by what it installs.
-        self.accelerator = self.needed or (own if own == "rocm" else "cuda")
-
+class _Environment(EnvironmentQuestions):
     def refusals(self) -> Iterator[ManifestRefusal]:
         """What is refused, each reason once: a missing wheel is not reported for parts that a fact forbids."""
-        on_cuda = partial(self.request, target=self.targets[0], from_=_WHEEL, accelerator="cuda")
+        on_cuda = partial(self.request, target=self.targets[0], from_=WHEEL, accelerator="cuda")
         refusals = {
             refusal.finding.asked: refusal
             for refusal in (
@@ -206,6 +174,8 @@ class _Environment:
             )
         }
         for question in self.questions():
+            if self.is_explained(question, refusals.values()):
+                continue
             for finding, refused_parts in self.findings(question):
                 known = refusals.get(finding.asked)
                 if known and known.hard:
@@ -228,7 +198,7 @@ class _Environment:
 
     def not_there(self) -> Iterator[ManifestRefusal]:
         """Releases that the index does not have, images that cannot be pulled or used, and a pip that stops."""
-        request = self.request((), self.targets[0], _WHEEL, "none")
+        request = self.request((), self.targets[0], WHEEL, "none")
         for finding, part in (
             *missing.releases(self.missing, self.name),
             *missing.images(self.images, self.name),
@@ -259,26 +229,6 @@ class _Environment:
             yield ManifestRefusal(finding=finding, parts=tuple(parts), request=request)
             self.parts = tuple(part for part in self.parts if part not in parts[:-1])
 
-    @cached_property
-    def installed(self) -> dict[str, RequestedPart]:
-        """The packages whose release the file leaves open, by their text, at the one that pip takes: the newest."""
-        packages = [part for part in self.parts if self.is_package(part)]
-        python = [part for part in self.parts if part.component == "python"]
-        request = self.request((*packages, *python), self.targets[0], _WHEEL, self.accelerator)
-        answer = attempt(self.index, request.replace(prefer="newest"))
-        chosen = answer.chosen(self.targets[0]) if isinstance(answer, Resolution) else {}
-        installed = {}
-        for part in packages:
-            selector = f"=={chosen.get(part.component, '')}"
-            if part.component in chosen and part.asks[0].selector != selector and not part.open:
-                first = part.asks[0].replace(selector=selector)
-                installed[part.text] = part.replace(
-                    asks=(first, *part.asks[1:]),
-                    text=f"{part.text}, {selector[2:]} as of {self.index.header['date']}",
-                    older=False,
-                )
-        return installed
-
     def without_accelerator(self) -> Iterator[ManifestRefusal]:
         """Packages that leave the devices unused."""
         for part in self.parts if self.runtime else ():
@@ -289,147 +239,21 @@ class _Environment:
                     severity="warning",
                     accelerator=self.accelerator,
                 )
-                request = self.request((part,), self.targets[0], _WHEEL, "none")
+                request = self.request((part,), self.targets[0], WHEEL, "none")
                 yield ManifestRefusal(finding=finding, parts=parts, request=request)
 
-    def questions(self) -> Iterator[Question]:
-        """The questions of this environment, each once: two packages that compute ask the same."""
-        known = set()
-        for question in self.all_questions():
-            asks = frozenset((part.component, *part.asks) for part in question.parts)
-            if (key := (asks, *question[1:])) not in known:
-                known.add(key)
-                yield question
+    def is_explained(self, question: Question, refusals: Iterable[ManifestRefusal]) -> bool:
+        """True if only what was refused before stops a question: without any one part of that, it has an answer.
 
-    def all_questions(self) -> Iterator[Question]:
-        """The questions by what they are about; those with fewer parts first, so that a reason has the fewest."""
-        computing = [part for part in self.parts if self.computes(part)]
-        tools = tuple(
-            part
-            for part in self.parts
-            if not self.is_package(part) and part.component not in ("python", DEVICE)
-        )
-        packages = [part for part in self.parts if self.is_package(part)]
-        plain = [part for part in packages if part not in computing]
-        python = [part for part in self.parts if part.component == "python"]
-        system = [part for part in tools if part.component in _SYSTEM]
-        # What is compiled in an image needs no GPU, and a container does not start beside a driver of before its CUDA.
-        if len(tools) > 1:
-            yield Question(tools, (_SOURCE,), (self.accelerator,))
-        compiled_for = tuple(part for part in tools if part.component == ARCH)
-        if compiled_for and self.runtime:
-            yield Question((*compiled_for, *self.runtime), (_SOURCE,), (self.accelerator,))
-        # On the CPU alone, where the toolkits of two packages cannot clash.
-        yield Question((*packages, *python, *system), self.froms(packages), ("none",))
-        for command in self.replaced_commands():
-            yield Question((*command, *python, *system), self.froms(command), ("none",))
-        for part in computing:
-            # What one loads another may bring where no image has it: then they have to agree on it.
-            loading = not self.toolkit() and needs_toolkit(self.index, part)
-            beside = [
-                other
-                for other in computing
-                if other is not part
-                and (
-                    self.share_facts(part, other)
-                    or (loading and needs_toolkit(self.index, other) is False)
-                )
-            ]
-            # Where one that goes with it brings a toolkit, that is loaded, and not the one of the image.
-            brings_toolkit = any(needs_toolkit(self.index, other) is False for other in beside)
-            loads = loads_toolkit(self.index, part) and not brings_toolkit
-            toolkit = self.toolkit() if loads else []
-            parts = (part, *beside, *plain, *python, *system, *toolkit)
-            # Who names a device, or has a toolkit beside a wheel that needs one, wants to compute on it.
-            computing_on = (self.accelerator,) if toolkit else (self.accelerator, "none")
-            if self.runtime and self.is_for_accelerator(part):
-                alone = (self.installed.get(part.text, part), *self.runtime)
-                yield Question(alone, self.froms(alone[:1]), (self.accelerator,))
-                if wheel := as_wheel(part, self.parts, self.items):
-                    yield Question((*wheel, *self.runtime), (_WHEEL,), (self.accelerator,))
-                parts = tuple(self.installed.get(part.text, part) for part in parts)
-                parts, computing_on = (*parts, *self.runtime), (self.accelerator,)
-            yield Question(parts, self.froms(parts), computing_on)
-
-    def replaced_commands(self) -> Iterator[tuple[RequestedPart, ...]]:
-        """What a command installs together, of each command of which a later one replaces something."""
-        left = {*map(_key, self.parts)}
-        for parts in by_command(filter(self.is_package, self.written)):
-            if len(parts) > 1 and not {*map(_key, parts)} <= left:
-                yield parts
-
-    def install_methods(self, question: Question, target: str) -> Iterator[tuple[str, str]]:
-        """Whether wheels or not, and on what: pip takes a build for CUDA wherever the index has that alone."""
-        machine = self.index.header["targets"][target]["context"]["machine"]
-        left = question.accelerators
-        on_device = any(part.component in RUNTIME for part in question.parts)
-        for part in () if on_device else question.parts:
-            built_for = wheel_accelerators(self.index, part, machine)
-            left = tuple(name for name in left if name in built_for or not built_for)
-        # What was built for one, beside what was built for another, runs on the processor at most.
-        for from_ in question.froms:
-            for accelerator in left or ("none",):
-                yield from_, accelerator
-
-    def is_package(self, part: RequestedPart) -> bool:
-        """True for a package of Python, however it gets there."""
-        return part.component in self.packages and part.component not in reading.TOOLKIT
-
-    def is_for_accelerator(self, part: RequestedPart) -> bool:
-        """True unless every build that is left of a package is for the processor alone, as its name or index says."""
-        machine = self.index.header["targets"][self.targets[0]]["context"]["machine"]
-        return wheel_accelerators(self.index, part, machine) != ("none",)
-
-    def computes(self, part: RequestedPart) -> bool:
-        """True for what computes on an accelerator by itself."""
-        alone = self.is_package(part) or is_series(part)
-        return alone and bool(self.components[part.component]["accelerators"])
-
-    def froms(self, parts: Sequence[RequestedPart]) -> tuple[str, ...]:
-        """Whether packages come as wheels; for what conda or an image brings that is unknown, and either will do."""
-        either = any(
-            (part.item.built or part.item.kind in (CONDA, IMAGE)) and self.is_package(part)
-            for part in parts
-        )
-        return (_WHEEL, _SOURCE) if either else (_WHEEL,)
-
-    def toolkit(self) -> list[RequestedPart]:
-        """The parts of a toolkit that an image has."""
-        return [
-            widened(self.index, other)
-            for other in self.parts
-            if other.component in LOADABLE and not self.is_package(other)
-        ]
-
-    def share_facts(self, first: RequestedPart, second: RequestedPart) -> bool:
-        """True if any fact is about both, or about builds of one and the other."""
-        names = [self.index.with_builds(part.component) for part in (first, second)]
+        Asking that takes less than explaining a question.
+        """
         return any(
-            group.component in theirs
-            for own, theirs in (names, names[::-1])
-            for name in own
-            for group in self.index.component(name).binding_groups
-        )
-
-    def request(
-        self, parts: Sequence[RequestedPart], target: str, from_: str, accelerator: str
-    ) -> Request:
-        """The request that parts make on a target."""
-        options = context(target, Fields(), self.index)
-        for name, value in (("accelerator", accelerator), ("from", from_)):
-            options.append(option(name, value, target, implied=True))
-        asks = [
-            ask for part in parts if part.component not in SEVERAL for ask in reading.as_asks(part)
-        ]
-        archs, devices = (
-            dict.fromkeys(part.asks[0].selector for part in parts if part.component == name)
-            for name in SEVERAL
-        )
-        return Request(
-            asks=(*dict.fromkeys(asks), *options),
-            targets=(target,),
-            archs=tuple(archs),
-            devices=tuple(devices),
+            refusal.hard
+            and {*refusal.parts} <= {*question.parts}
+            and all(
+                self.has_answer(question.without(part), self.targets[0]) for part in refusal.parts
+            )
+            for refusal in refusals
         )
 
     def find_refusal(self, question: Question) -> Unsatisfiable | None:
@@ -438,12 +262,9 @@ class _Environment:
             return None
         first: Unsatisfiable | None = None
         for target in self.targets:
-            for from_, accelerator in self.install_methods(question, target):
-                request = self.request(question.parts, target, from_, accelerator)
-                outcome = refused(self.index, request)
-                if outcome is None:
-                    return None
-                first = first or outcome
+            if self.has_answer(question, target):
+                return None
+            first = first or refused(self.index, next(self.requests(question, target)))
             # Without a named machine the likeliest counts, as for markers, unless there is nothing for it.
             if first and not _is_about_machine(first):
                 break
@@ -534,8 +355,8 @@ class _Environment:
 
     def in_order(self, parts: Iterable[RequestedPart]) -> list[RequestedPart]:
         """Parts of a question in the order of the file, so that every question reports the same."""
-        positions = {_key(part): at for at, part in enumerate((*self.parts, *self.written))}
-        return sorted(parts, key=lambda part: positions[_key(part)])
+        positions = {part_key(part): at for at, part in enumerate((*self.parts, *self.written))}
+        return sorted(parts, key=lambda part: positions[part_key(part)])
 
     def installs_wheel(self, component: str, parts: Sequence[RequestedPart]) -> bool:
         """True if pip takes a wheel of a package that does not run on the device: it knows nothing of devices."""
@@ -585,10 +406,9 @@ class _Environment:
             if refusal.hard:
                 for part in refusal.parts:
                     for other in refusal.parts:
-                        clashes[_key(part), _key(other)] = refusal.finding.facts
+                        clashes[part_key(part), part_key(other)] = refusal.finding.facts
         target = self.targets[0]
         for position, part in enumerate(self.parts):
-            facts_by_method: dict[tuple[str, str], RequestFacts] = {}
             for other in self.parts[position + 1 :]:
                 # Of several archs each is for a device of its own, and a device is no matter of what is compiled.
                 if part.component == other.component or DEVICE in (part.component, other.component):
@@ -597,7 +417,7 @@ class _Environment:
                     part, other
                 ):
                     continue
-                facts = clashes.get((_key(part), _key(other)))
+                facts = clashes.get((part_key(part), part_key(other)))
                 if facts is not None:
                     yield JudgedPair(part, other, REFUSED, "", facts, bound=False)
                     continue
@@ -609,18 +429,15 @@ class _Environment:
                     yield apart
                     continue
                 method = self.install_method(part, other, target)
-                if method not in facts_by_method:
-                    parts = [] if part.component == ARCH else [part]
-                    facts_by_method[method] = RequestFacts(
-                        self.index, self.request(parts, target, *method), part.component
-                    )
-                joined = joined_by_releases(self.index, part, other, facts_by_method[method])
+                subject = [] if part.component == ARCH else [part]
+                request = self.request(subject, target, *method)
+                joined = joined_by_releases(self.index, part, other, request)
                 yield joined or self.judge_builds(part, other)
         for part in self.parts if self.runtime else ():
             if self.computes(part) and self.is_for_accelerator(part):
                 proof = self.runs(part)
                 for other in self.runtime:
-                    facts = clashes.get((_key(part), _key(other)))
+                    facts = clashes.get((part_key(part), part_key(other)))
                     verdict = proof if facts is None else (REFUSED, "", facts)
                     yield JudgedPair(part, other, *verdict, bound=False)
 
@@ -651,7 +468,7 @@ class _Environment:
         unread = part.open or part.item.built or elsewhere
         parts = (*(wheel or (self.installed.get(part.text, part),)), *self.runtime)
         for target in () if unread else self.targets:
-            answer = attempt(self.index, self.request(parts, target, _WHEEL, self.accelerator))
+            answer = attempt(self.index, self.request(parts, target, WHEEL, self.accelerator))
             if isinstance(answer, Resolution) and answer.known:
                 evidence, facts = support(self.index, answer, part.component, *_RUNNING)
                 # That it has the archs of a wheel is said by the scripts that build both.
@@ -669,7 +486,7 @@ class _Environment:
         """In which way two parts are there together."""
         packages = [package for package in (part, other) if self.is_package(package)]
         question = Question(
-            (part, other), (_WHEEL if packages else _SOURCE,), (self.accelerator, "none")
+            (part, other), (WHEEL if packages else SOURCE,), (self.accelerator, "none")
         )
         return next(self.install_methods(question, target))
 
@@ -691,8 +508,3 @@ def _is_about_machine(refusing: Unsatisfiable) -> bool:
         any(line.ground and line.ground.component == "machine" for line in core.lines)
         for core in refusing.cores
     )
-
-
-def _key(part: RequestedPart) -> tuple[str, int]:
-    # A part that is asked about at other releases than the file leaves is still that of its item.
-    return part.component, id(part.item)

@@ -17,7 +17,7 @@ from toolmatrix.factbase.index import Index
 from toolmatrix.judging.joins import as_wheel
 from toolmatrix.manifests.model import IMAGE, Item
 from toolmatrix.request.images import NamedImage
-from toolmatrix.request.judgement import MissingRelease, RequestedPart, finding_fields, refused
+from toolmatrix.request.judgement import MissingRelease, RequestedPart, finding_fields, has_answer
 from toolmatrix.request.manifests import plain
 from toolmatrix.solve.request import Ask, Request
 
@@ -79,7 +79,7 @@ def unbuilt(
         # A build for the processor has no toolkit, so the accelerator is no default.
         alone = request(wanted, target, "wheel", accelerator)
         asks = tuple(ask.replace(implied=False) for ask in alone.asks)
-        return refused(index, alone.replace(asks=asks)) is None
+        return has_answer(index, alone.replace(asks=asks))
 
     for part in parts:
         image = plain(part.item.name) if part.item.kind == IMAGE else ""

@@ -250,11 +250,24 @@ class Question(NamedTuple):
     froms: tuple[str, ...]
     accelerators: tuple[str, ...]
 
+    def without(self, part: RequestedPart) -> Question:
+        """The same about all other parts."""
+        return self._replace(parts=tuple(each for each in self.parts if each != part))
+
+
+# Files of a folder, and their edits, ask much the same.
+_attempt = lru_cache(maxsize=128)(attempt)
+
+
+def has_answer(index: Index, request: Request) -> bool:
+    """True if a request has an answer, which takes a small part of what its refusal takes."""
+    return isinstance(_attempt(index, request), Resolution)
+
 
 @lru_cache(maxsize=128)
 def refused(index: Index, request: Request) -> Unsatisfiable | None:
-    """Why a request has no answer, None if it has one; files of a folder, and their edits, ask much the same."""
-    outcome = attempt(index, request)
+    """Why a request has no answer, None if it has one."""
+    outcome = _attempt(index, request)
     return None if isinstance(outcome, Resolution) else unsatisfiable(outcome, request)
 
 
