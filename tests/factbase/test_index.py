@@ -63,6 +63,7 @@ def everything(index: Index) -> Any:
         index.products(),
         index.images(),
         index.reports(),
+        index.packages(),
         index.terms(),
         {name: index.channel(name) for name in index.channels()},
         {name: index.independent_row(name) for name in index.independents()},
