@@ -8,10 +8,10 @@ from toolmatrix.factbase import evidence as words
 from toolmatrix.judging.toolkits import LOADABLE, loads_toolkit, without_loaded_toolkit
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import CHANNEL, CONDA, IMAGE
-from toolmatrix.request.judgement import FINE, REFUSED, UNKNOWN, JudgedPair, builds
+from toolmatrix.request.judgement import FINE, REFUSED, UNKNOWN, JudgedPair, answer_of, builds
 from toolmatrix.request.manifests import plain
 from toolmatrix.solve.pairs import RequestFacts
-from toolmatrix.solve.resolve import Resolution, attempt
+from toolmatrix.solve.resolve import Resolution
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,18 +64,11 @@ def joined_by_builds(
     index: Index, part: RequestedPart, other: RequestedPart, request: Request
 ) -> JudgedPair:
     """A pair of packages of which one is compiled against the other: fine if the request of both has a known answer."""
-    proof = _known_answer(index, request, part.component, other.component)
-    return JudgedPair(part, other, *(proof or (UNKNOWN, "", ())), bound=True)
-
-
-@lru_cache(maxsize=256)
-def _known_answer(
-    index: Index, request: Request, *about: str
-) -> tuple[str, str, tuple[str, ...]] | None:
-    answer = attempt(index, request)
-    if not isinstance(answer, Resolution) or not answer.known:
-        return None
-    return FINE, *support(index, answer, *about)
+    answer = answer_of(index, request)
+    if isinstance(answer, Resolution) and answer.known:
+        proof = support(index, answer, part.component, other.component)
+        return JudgedPair(part, other, FINE, *proof, bound=True)
+    return JudgedPair(part, other, UNKNOWN, "", (), bound=True)
 
 
 def beside_toolkit(

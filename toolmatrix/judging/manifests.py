@@ -34,6 +34,7 @@ from toolmatrix.judging.joins import (
 )
 from toolmatrix.judging.libraries import Loading
 from toolmatrix.judging.questions import SOURCE, WHEEL, EnvironmentQuestions, part_key
+from toolmatrix.judging.soundness import Soundness
 from toolmatrix.judging.stubs import stubs
 from toolmatrix.judging.uses import removed
 from toolmatrix.manifests import names as called
@@ -161,6 +162,13 @@ def judge_pairs(index: Index, judgement: JudgedManifest) -> Iterator[JudgedPair]
 
 
 class _Environment(EnvironmentQuestions):
+    def __init__(self, index: Index, parts: RequestedParts, machine: TargetMachine) -> None:
+        super().__init__(index, parts, machine)
+        self.name = parts.name
+        self.missing = parts.missing
+        self.images = parts.images
+        self.soundness = Soundness(index, parts)
+
     def refusals(self) -> Iterator[ManifestRefusal]:
         """What is refused, each reason once: a missing wheel is not reported for parts that a fact forbids."""
         on_cuda = partial(self.request, target=self.targets[0], from_=WHEEL, accelerator="cuda")
@@ -249,7 +257,7 @@ class _Environment(EnvironmentQuestions):
         """
         return any(
             refusal.hard
-            and {*refusal.parts} <= {*question.parts}
+            and all(part in question.parts for part in refusal.parts)
             and all(
                 self.has_answer(question.without(part), self.targets[0]) for part in refusal.parts
             )

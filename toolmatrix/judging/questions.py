@@ -11,11 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from toolmatrix.factbase.index import Index
-from toolmatrix.judging.joins import (
-    as_wheel,
-    is_series,
-)
-from toolmatrix.judging.soundness import Soundness
+from toolmatrix.judging.joins import as_wheel, is_series
 from toolmatrix.judging.toolkits import LOADABLE, loads_toolkit, needs_toolkit, widened
 from toolmatrix.manifests.model import CONDA, IMAGE
 from toolmatrix.request import manifests as reading
@@ -38,7 +34,7 @@ from toolmatrix.solve.request import Request
 from toolmatrix.solve.resolve import Resolution, attempt
 
 WHEEL, SOURCE = "wheel", "source"
-# What tells whether the system has the libraries that a wheel was built beside.
+# These decide whether the system has the libraries that a wheel needs.
 _SYSTEM = frozenset(("distro", "glibc", "libstdcxx"))
 
 
@@ -49,21 +45,16 @@ class EnvironmentQuestions:
         self.index = index
         self.components = index.header["components"]
         self.packages = {*index.packages().values()}
-        self.name = parts.name
         self.parts = parts.parts
-        self.machine = parts.machine
-        self.missing = parts.missing
-        self.images = parts.images
         self.items = parts.items
-        self.soundness = Soundness(index, parts)
         self.written = parts.written or parts.parts
         self.targets = reading.targets(index, parts, machine.targets)
         # What it runs on, and the accelerator of that; empty where the file alone is asked about.
         self.runtime = tuple(part for part in parts.parts if part.component in RUNTIME)
-        self.needed = device_accelerator(index, [part.asks[0] for part in self.runtime])
+        needed = device_accelerator(index, [part.asks[0] for part in self.runtime])
         own = index.header["targets"][self.targets[0]]["accelerator"]
         # The accelerator of a target is only a default; a file chooses it by what it installs.
-        self.accelerator = self.needed or (own if own == "rocm" else "cuda")
+        self.accelerator = needed or (own if own == "rocm" else "cuda")
 
     @cached_property
     def installed(self) -> dict[str, RequestedPart]:

@@ -15,6 +15,7 @@ from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import CONDA, PIP, Item, NotRead, ProjectManifest, Traced
 from toolmatrix.request.images import NamedImage
 from toolmatrix.request.machine import TargetMachine
+from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.solve.resolve import Resolution, Unsatisfiable, attempt, unsatisfiable
 from toolmatrix.solve.worlds import is_whole
@@ -255,19 +256,21 @@ class Question(NamedTuple):
         return self._replace(parts=tuple(each for each in self.parts if each != part))
 
 
-# Files of a folder, and their edits, ask much the same.
-_attempt = lru_cache(maxsize=128)(attempt)
+@lru_cache(maxsize=128)
+def answer_of(index: Index, request: Request) -> Resolution | Assembly:
+    """What `attempt` gives, kept: files of a folder, and their edits, ask much the same."""
+    return attempt(index, request)
 
 
 def has_answer(index: Index, request: Request) -> bool:
     """True if a request has an answer, which takes a small part of what its refusal takes."""
-    return isinstance(_attempt(index, request), Resolution)
+    return isinstance(answer_of(index, request), Resolution)
 
 
 @lru_cache(maxsize=128)
 def refused(index: Index, request: Request) -> Unsatisfiable | None:
     """Why a request has no answer, None if it has one."""
-    outcome = _attempt(index, request)
+    outcome = answer_of(index, request)
     return None if isinstance(outcome, Resolution) else unsatisfiable(outcome, request)
 
 
